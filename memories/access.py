@@ -1,0 +1,202 @@
+"""Who asks, and the one door to what they may see."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from django.db import models
+from django.db.models import QuerySet
+
+from memories import audit, storage
+from memories.models import SHARED_PARTITION, TRUST, Agent, Membership, Memory, Scope, Source, Token, Workspace
+
+Private = Literal["own", "none", "all"]
+M = TypeVar("M", bound=models.Model)
+
+TOKEN_MARK = "mw"
+_PREFIX_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whose name stands in revisions and the audit log, and the request it happened in."""
+
+    name: str
+    request_id: str = ""
+    is_person: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: a workspace, the agent if it is one, its role and which private memories it sees."""
+
+    workspace_id: int
+    agent_id: int | None
+    role: str
+    private: Private
+    actor: Actor
+    sources: tuple[str, ...] = tuple(Source.values)
+    may_write_shared: bool = True
+    instance: bool = False
+    token_id: int | None = None
+
+    @property
+    def partitions(self) -> tuple[str, ...] | None:
+        """Return the partitions it sees, or None for all of the workspace."""
+        if self.private == "all":
+            return None
+        if self.private == "own" and self.agent_id is not None:
+            return (SHARED_PARTITION, f"agent:{self.agent_id}")
+        return (SHARED_PARTITION,)
+
+    @property
+    def is_reader(self) -> bool:
+        """Return whether it may only read."""
+        return self.role == Token.Role.READER
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role == Token.Role.ADMIN
+
+    @property
+    def trust(self) -> int:
+        """Return the trust of the best source it may claim; it changes nothing that is trusted more."""
+        return max((TRUST[source] for source in self.sources), default=0)
+
+
+def visible_to(principal: Principal, model: type[M]) -> QuerySet[M]:
+    """Return the rows of a partitioned model (memories; sessions and messages) that the principal may see.
+
+    This is the one door: every read that answers somebody starts here.
+    """
+    rows = model._default_manager.filter(workspace_id=principal.workspace_id)
+    partitions = principal.partitions
+    return rows if partitions is None else rows.filter(partition__in=partitions)
+
+
+def everything(model: type[M]) -> QuerySet[M]:
+    """Return all rows of all workspaces, for maintenance. A name to grep for: no answer to a principal may use it."""
+    return model._default_manager.all()
+
+
+def partition_for(scope: str, agent_id: int) -> str:
+    """Return the partition of a memory of this scope and agent."""
+    return SHARED_PARTITION if scope == Scope.SHARED else f"agent:{agent_id}"
+
+
+def principal_of_token(token: Token, *, request_id: str = "") -> Principal:
+    """Return who a token stands for. Needs ``token.agent`` loaded."""
+    return Principal(
+        workspace_id=token.agent.workspace_id,
+        agent_id=token.agent_id,
+        role=token.role,
+        private="own" if token.role == Token.Role.AGENT else "none",
+        actor=Actor(f"agent {token.agent.name}", request_id),
+        sources=tuple(token.sources),
+        may_write_shared=token.may_write_shared,
+        instance=token.instance,
+        token_id=token.pk,
+    )
+
+
+def principal_of_member(membership: Membership, *, request_id: str = "") -> Principal:
+    """Return who a logged-in person is in one workspace. Needs ``membership.user`` loaded."""
+    return Principal(
+        workspace_id=membership.workspace_id,
+        agent_id=None,
+        role=membership.role,
+        private="none" if membership.role == Membership.Role.READER else "all",
+        actor=Actor(f"user {membership.user.get_username()}", request_id, is_person=True),
+    )
+
+
+def digest_of(secret: str) -> str:
+    """Return the SHA-256 (hex) under which a token is kept. 256 random bits need no slow hash."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+@storage.write
+def create_token(
+    agent: Agent,
+    *,
+    actor: Actor,
+    role: str = Token.Role.AGENT,
+    sources: Sequence[str] = tuple(Source.values),
+    may_write_shared: bool = True,
+    instance: bool = False,
+    expires_at: datetime | None = None,
+) -> tuple[Token, str]:
+    """Return a new token and its secret text, ``mw_<prefix>_<43 characters>``. The text is kept nowhere."""
+    prefix = "".join(secrets.choice(_PREFIX_ALPHABET) for _ in range(10))
+    secret = f"{TOKEN_MARK}_{prefix}_{secrets.token_urlsafe(32)}"
+    token = Token.objects.create(
+        agent=agent,
+        prefix=prefix,
+        digest=digest_of(secret),
+        role=role,
+        sources=list(sources),
+        may_write_shared=may_write_shared,
+        instance=instance,
+        expires_at=expires_at,
+    )
+    audit.record(
+        "token.create",
+        actor=actor.name,
+        workspace_id=agent.workspace_id,
+        target=f"token {prefix}",
+        result=f"agent={agent.pk} role={role} instance={str(instance).lower()}",
+        request_id=actor.request_id,
+    )
+    return token, secret
+
+
+@storage.write
+def revoke_token(token: Token, *, actor: Actor, now: datetime) -> bool:
+    """Return whether the token was open until now. A revoked one stays revoked."""
+    if not Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        return False
+    audit.record(
+        "token.revoke",
+        actor=actor.name,
+        workspace_id=token.agent.workspace_id,
+        target=f"token {token.prefix}",
+        request_id=actor.request_id,
+    )
+    return True
+
+
+def token_for(secret: str, *, now: datetime) -> Token | None:
+    """Return the live token of this text with its agent loaded, or None for a wrong, expired or revoked one."""
+    mark, _, rest = secret.partition("_")
+    prefix, _, _ = rest.partition("_")
+    if mark != TOKEN_MARK or not prefix or len(secret) > 200 or not secret.isascii():
+        return None
+    token = Token.objects.select_related("agent").filter(prefix=prefix).first()
+    if token is None or not hmac.compare_digest(token.digest, digest_of(secret)) or not token.is_live(now):
+        return None
+    return token
+
+
+@storage.write
+def find_or_create_agent(name: str, *, workspace: str) -> Agent:
+    """Return the agent of this name, after making workspace and agent where missing."""
+    tenant, _ = Workspace.objects.get_or_create(name=workspace)
+    agent, _ = Agent.objects.get_or_create(workspace=tenant, name=name)
+    return agent
+
+
+def may_change(principal: Principal, memory: Memory) -> str | None:
+    """Return why the principal may not change a memory it sees, or None if it may."""
+    if principal.is_reader:
+        return "a reader may not change memories"
+    if memory.partition == SHARED_PARTITION and not principal.may_write_shared:
+        return "this token may not write shared memories"
+    if TRUST[memory.source] > principal.trust:
+        return f"this token may not change what comes from the more trusted source {memory.source!r}"
+    return None

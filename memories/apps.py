@@ -1,0 +1,8 @@
+"""What is remembered."""
+
+from django.apps import AppConfig
+
+
+class MemoriesConfig(AppConfig):
+    name = "memories"
+    verbose_name = "Memories"

@@ -1,0 +1,301 @@
+"""Ordered, budgeted reading: recall, brief, the plain list, history and counts."""
+
+from __future__ import annotations
+
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import TruncDate
+
+from memories.access import Principal, visible_to
+from memories.models import ActiveCount, Agent, Memory, MemoryTag, Revision, Scope, Status
+from memories.plain_text import cut, one_line
+from memories.remember import find
+from memories.schemas import MEMORY_COLUMNS, row_json
+
+ORDER = ("-pinned", "-importance", "-recency", "-id")
+RARE_TAG = 1000
+"""A tag with at most so many rows is looked up first; a commoner one is checked on rows in recall's order."""
+GROUPS_MAX = 200
+# A subquery, not a join: the planner must not start from the agents, which would lose the order of the index.
+CREATED_BY = Subquery(Agent.objects.filter(pk=OuterRef("agent_id")).values("name")[:1])
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which memories; what is empty does not narrow. Lists mean any of their values, except tags: all of them."""
+
+    subject: str | None = None
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    scope: str | None = None
+    statuses: tuple[str, ...] = (Status.ACTIVE.value,)
+    min_importance: int = 1
+    sources: tuple[str, ...] = ()
+    created_by: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    include_restricted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Memories as JSON in recall's order, as many as fit, and how many there are."""
+
+    memories: list[dict[str, Any]]
+    total: int
+    chars: int
+    truncated: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "memories": self.memories,
+            "total": self.total,
+            "returned": len(self.memories),
+            "chars": self.chars,
+            "truncated": self.truncated,
+        }
+
+
+def recall(
+    principal: Principal, filters: Filters, *, limit: int, max_chars: int, now: datetime
+) -> Recall:
+    """Return active, unexpired memories: pinned first, then importance, recency and id, all descending.
+
+    At most ``limit`` memories and ``max_chars`` code points of content. The answer stops at the first memory that does not
+    fit; the first one always comes, cut between grapheme clusters if it alone is too long.
+    """
+    memories: list[dict[str, Any]] = []
+    chars, truncated = 0, False
+    for row in _in_order(principal, filters, limit=limit, now=now):
+        content = row["content"]
+        del row["recency"]
+        row["cut"], row["content_chars"] = False, len(content)
+        if chars + len(content) > max_chars:
+            truncated = True
+            if memories:
+                break
+            row["content"], row["cut"] = cut(content, max_chars), True
+        memories.append(row_json(row))
+        chars += len(row["content"])
+    total = _total(principal, filters, now=now) if truncated or len(memories) >= limit else len(memories)
+    return Recall(memories, total, chars, truncated or total > len(memories))
+
+
+def _in_order(principal: Principal, filters: Filters, *, limit: int, now: datetime) -> Iterator[dict[str, Any]]:
+    """Return rows of MEMORY_COLUMNS, ``created_by`` and ``recency`` in recall's order, read as they are asked for."""
+    rows = _narrowed(visible_to(principal, Memory), principal, filters, now=now)
+    runs = [run.values(*MEMORY_COLUMNS, "recency", created_by=CREATED_BY) for run in _runs(rows, principal, filters)]
+    # The database merges runs that each come ordered from an index, and stops at the limit.
+    merged = runs[0].union(*runs[1:], all=True) if len(runs) > 1 else runs[0]
+    return merged.order_by(*ORDER)[:limit].iterator(chunk_size=25)
+
+
+def _runs(rows: QuerySet[Memory], principal: Principal, filters: Filters) -> list[QuerySet[Memory]]:
+    """Return queries that together give ``rows``, each ordered by one stretch of an index.
+
+    An index gives recall's order only inside one partition, one kind, one value of restricted and, where importance is
+    bounded, one value of pinned.
+    """
+    runs = [rows]
+    if principal.partitions is not None and filters.scope is None:
+        runs = [run.filter(partition=partition) for run in runs for partition in principal.partitions]
+    if filters.include_restricted:
+        runs = [run.filter(restricted=restricted) for run in runs for restricted in (False, True)]
+    if len(filters.kinds) > 1:
+        runs = [run.filter(kind=kind) for run in runs for kind in filters.kinds]
+    if filters.min_importance > 1:
+        runs = [run.filter(pinned=pinned) for run in runs for pinned in (True, False)]
+    return runs
+
+
+def _narrowed(rows: QuerySet[Memory], principal: Principal, filters: Filters, *, now: datetime) -> QuerySet[Memory]:
+    rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
+    if filters.scope is not None:
+        rows = rows.filter(**_scope_filter(principal, filters.scope))
+    if filters.subject is not None:
+        rows = rows.filter(subject=filters.subject)
+    if filters.kinds:
+        rows = rows.filter(kind__in=filters.kinds) if len(filters.kinds) > 1 else rows.filter(kind=filters.kinds[0])
+    if filters.min_importance > 1:
+        rows = rows.filter(importance__gte=filters.min_importance)
+    if not filters.include_restricted:
+        rows = rows.filter(restricted=False)
+    for tag in filters.tags:
+        rows = _with_tag(rows, principal, tag)
+    return rows
+
+
+def _scope_filter(principal: Principal, scope: str) -> dict[str, Any]:
+    """Return a filter that an index can use: for an agent its scope is one partition."""
+    if scope == Scope.SHARED:
+        return {"partition": "shared"}
+    own = [partition for partition in principal.partitions or () if partition != "shared"]
+    return {"partition": own[0]} if own else {"scope": scope}
+
+
+def _with_tag(rows: QuerySet[Memory], principal: Principal, tag: str) -> QuerySet[Memory]:
+    tagged = visible_to(principal, MemoryTag).filter(tag=tag).values_list("memory_id", flat=True)
+    few = list(tagged[: RARE_TAG + 1])
+    return rows.filter(pk__in=few if len(few) <= RARE_TAG else tagged)
+
+
+def _total(principal: Principal, filters: Filters, *, now: datetime) -> int:
+    """Return how many memories the filters allow: from the kept counts where they can tell, else by counting."""
+    if filters.subject is not None or filters.tags:
+        return _narrowed(visible_to(principal, Memory), principal, filters, now=now).count()
+    counts = visible_to(principal, ActiveCount).filter(importance__gte=filters.min_importance)
+    expired = visible_to(principal, Memory).filter(
+        status=Status.ACTIVE, expires_at__isnull=False, expires_at__lte=now, importance__gte=filters.min_importance
+    )
+    if filters.kinds:
+        counts, expired = counts.filter(kind__in=filters.kinds), expired.filter(kind__in=filters.kinds)
+    if not filters.include_restricted:
+        counts, expired = counts.filter(restricted=False), expired.filter(restricted=False)
+    if filters.scope is not None:
+        in_scope = Q(partition="shared") if filters.scope == Scope.SHARED else ~Q(partition="shared")
+        counts, expired = counts.filter(in_scope), expired.filter(in_scope)
+    return (counts.aggregate(rows=Sum("rows"))["rows"] or 0) - expired.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The overview: one line a memory."""
+
+    text: str
+    total: int
+    returned: int
+    truncated: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "brief": self.text,
+            "total": self.total,
+            "returned": self.returned,
+            "chars": len(self.text),
+            "truncated": self.truncated,
+        }
+
+
+def brief_line(row: dict[str, Any]) -> str:
+    """Return a memory as one line: ``- (kind) subject: content``, everything that could break out of the line escaped."""
+    subject = f" {one_line(row['subject'])}:" if row["subject"] else ""
+    return f"- ({row['kind']}){subject} {one_line(row['content'].strip())}"
+
+
+def brief(principal: Principal, *, subject: str | None, max_chars: int, now: datetime) -> Brief:
+    """Return the memories in recall's order as text of at most ``max_chars`` code points, line breaks included.
+
+    Equal memories give the same bytes: nothing in it depends on the time of asking. Restricted memories are left out. It stops
+    at the first line that does not fit; the first one is cut instead. A last line tells how many are not shown, if it fits.
+    """
+    filters = Filters(subject=subject, include_restricted=False)
+    # The shortest line, `- (fact) x`, has ten characters: no more memories than this can fit.
+    rows = _in_order(principal, filters, limit=max_chars // 10 + 1, now=now)
+    lines: list[str] = []
+    used, was_cut = 0, False
+    for row in rows:
+        line = brief_line(row)
+        length = len(line) + (1 if lines else 0)
+        if used + length > max_chars:
+            if lines:
+                break
+            line, was_cut = cut(line, max(max_chars - 1, 0)) + "…"[: max_chars], True
+            length = len(line)
+        lines.append(line)
+        used += length
+    total = _total(principal, filters, now=now)
+    left = total - len(lines)
+    note = f"({left} more not shown)"
+    if left and used + 1 + len(note) <= max_chars:
+        lines.append(note)
+        return Brief("\n".join(lines), total, len(lines) - 1, True)
+    return Brief("\n".join(lines), total, len(lines), was_cut or left > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows as JSON, and the cursor of the next page (None on the last)."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    next_cursor: str | None = None
+
+
+def list_memories(principal: Principal, filters: Filters, *, cursor: int | None, limit: int) -> Page:
+    """Return memories, newest first, of any status that the filters name; expired ones are among them."""
+    rows = visible_to(principal, Memory)
+    if filters.statuses:
+        rows = rows.filter(status__in=filters.statuses)
+    if filters.scope is not None:
+        rows = rows.filter(**_scope_filter(principal, filters.scope))
+    if filters.subject is not None:
+        rows = rows.filter(subject=filters.subject)
+    if filters.kinds:
+        rows = rows.filter(kind__in=filters.kinds)
+    if filters.sources:
+        rows = rows.filter(source__in=filters.sources)
+    if filters.min_importance > 1:
+        rows = rows.filter(importance__gte=filters.min_importance)
+    if filters.created_by is not None:
+        rows = rows.filter(agent__name=filters.created_by)
+    if filters.since is not None:
+        rows = rows.filter(created_at__gte=filters.since)
+    if filters.until is not None:
+        rows = rows.filter(created_at__lt=filters.until)
+    for tag in filters.tags:
+        rows = _with_tag(rows, principal, tag)
+    if cursor is not None:
+        rows = rows.filter(pk__lt=cursor)
+    found = list(rows.order_by("-id").values(*MEMORY_COLUMNS, created_by=CREATED_BY)[: limit + 1])
+    page = [row_json(row) for row in found[:limit]]
+    return Page(page, str(page[-1]["id"]) if len(found) > limit else None)
+
+
+def history(principal: Principal, memory_id: int, *, cursor: int | None, limit: int) -> Page:
+    """Return the memory's revisions, oldest first."""
+    memory = find(principal, memory_id)
+    found = list(memory.revisions.filter(number__gt=cursor or 0).order_by("number")[: limit + 1])
+    page = [revision_json(revision) for revision in found[:limit]]
+    return Page(page, str(page[-1]["revision"]) if len(found) > limit else None)
+
+
+def revision_json(revision: Revision) -> dict[str, Any]:
+    """Return the revision as the API shows it."""
+    return {
+        "revision": revision.number,
+        "verb": revision.verb,
+        "before": {name.removesuffix("_id"): value for name, value in revision.before.items()},
+        "after": {name.removesuffix("_id"): value for name, value in revision.after.items()},
+        "actor": revision.actor,
+        "reason": revision.reason,
+        "request_id": revision.request_id,
+        "at": revision.created_at,
+    }
+
+
+Group = Literal["kind", "subject", "source", "day"]
+
+
+def stats(principal: Principal, group: Group) -> dict[str, Any]:
+    """Return visible memories by status, and the active ones by kind, subject, source or day of creation (UTC)."""
+    rows = visible_to(principal, Memory)
+    by_status = dict.fromkeys(Status.values, 0) | dict(
+        rows.values_list("status").annotate(rows=Count("id")).order_by()
+    )
+    active = rows.filter(status=Status.ACTIVE)
+    if group == "day":
+        groups = active.annotate(value=TruncDate("created_at")).values("value")
+        ordered = groups.annotate(rows=Count("id")).order_by("-value")
+    else:
+        ordered = active.values(value=F(group)).annotate(rows=Count("id")).order_by("-rows", "value")
+    found = list(ordered[: GROUPS_MAX + 1])
+    return {
+        "group": group,
+        "by_status": by_status,
+        "groups": [{"value": str(row["value"]), "count": row["rows"]} for row in found[:GROUPS_MAX]],
+        "truncated": len(found) > GROUPS_MAX,
+    }

@@ -1,0 +1,11 @@
+"""The doors: settings, API, commands."""
+
+from django.apps import AppConfig
+
+
+class MemorywebConfig(AppConfig):
+    name = "memoryweb"
+    verbose_name = "memoryweb"
+
+    def ready(self) -> None:
+        from memoryweb import checks  # noqa: F401  registers the system checks

@@ -1,0 +1,193 @@
+"""Django's SQLite backend with one fair write lock in front of SQLite's own.
+
+SQLite's busy handler polls: with 60 writers the longest wait is 3 to 4 s. Here the threads of a
+process queue first-in first-out for one lock and only its holder asks SQLite, which leaves one
+waiter a process. Every transaction takes it (the admin's, sessions' and django-q2's too), and so does a
+single writing statement outside a transaction.
+"""
+
+import logging
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from django.db.backends.sqlite3 import base
+from django.db.utils import OperationalError
+
+logger = logging.getLogger("memoryweb.storage")
+
+LOCK_BUDGET = 20.0
+"""Seconds a write waits for its turn before it gives up."""
+SLOW_WAIT = 1.0
+"""Seconds after which a write's wait is logged."""
+WRITING_WORDS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
+
+
+class WriteLockTimeout(OperationalError):
+    """The write lock was not free within LOCK_BUDGET seconds. Nothing was written, the data is intact."""
+
+
+class FifoLock:
+    """A lock whose waiters get it in the order they asked."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held = False
+        self._waiters: deque[threading.Lock] = deque()
+
+    def acquire(self, *, timeout: float) -> bool:
+        """Return whether the lock was got within ``timeout`` seconds."""
+        with self._guard:
+            if not self._held:
+                self._held = True
+                return True
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiters.append(turn)
+        if turn.acquire(timeout=timeout):
+            return True
+        with self._guard:
+            if turn in self._waiters:
+                self._waiters.remove(turn)
+                return False
+        # release() handed the lock over between our time-out and the guard.
+        return True
+
+    def release(self) -> None:
+        """Hand the lock to the waiter that has waited longest."""
+        with self._guard:
+            if self._waiters:
+                self._waiters.popleft().release()
+            else:
+                self._held = False
+
+
+_locks: dict[str, FifoLock] = {}
+_locks_guard = threading.Lock()
+
+
+def lock_for(database: str) -> FifoLock:
+    """Return the process's write lock for one database file."""
+    with _locks_guard:
+        return _locks.setdefault(database, FifoLock())
+
+
+def _forget_locks_after_fork() -> None:
+    # A child starts with one thread and no transaction: a lock held by another thread would stay held.
+    global _locks_guard
+    _locks_guard = threading.Lock()
+    _locks.clear()
+
+
+def is_lock_error(error: BaseException) -> bool:
+    """Return whether SQLite says that another connection holds the lock."""
+    text = str(error)
+    return isinstance(error, OperationalError) and ("database is locked" in text or "database table is locked" in text)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """SQLite connections that queue for writing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._write_lock: FifoLock | None = None
+        self.execute_wrappers.append(self._lock_single_writes)
+
+    def _start_transaction_under_autocommit(self) -> None:
+        self._take_write_lock(super()._start_transaction_under_autocommit)
+
+    def _commit(self) -> Any:
+        try:
+            return super()._commit()
+        finally:
+            self._release_unless_in_transaction()
+
+    def _rollback(self) -> Any:
+        try:
+            return super()._rollback()
+        finally:
+            self._release_unless_in_transaction()
+
+    def _close(self) -> Any:
+        try:
+            return super()._close()
+        finally:
+            self._release_write_lock()
+
+    def _take_write_lock(self, begin: Callable[[], Any]) -> Any:
+        """Queue for the process's lock, then ``begin``, tried again while another process writes."""
+        started = time.monotonic()
+        lock = lock_for(str(self.settings_dict["NAME"]))
+        if not lock.acquire(timeout=LOCK_BUDGET):
+            raise self._gave_up(started, "this process")
+        self._write_lock = lock
+        try:
+            while True:
+                try:
+                    result = begin()
+                    break
+                except OperationalError as error:
+                    if not is_lock_error(error):
+                        raise
+                    if time.monotonic() - started > LOCK_BUDGET:
+                        raise self._gave_up(started, "another process") from error
+                time.sleep(random.uniform(0.001, 0.02))
+        except BaseException:
+            self._release_write_lock()
+            raise
+        waited = time.monotonic() - started
+        if waited > SLOW_WAIT:
+            logger.warning("a write waited %.1f s for the database lock", waited)
+        return result
+
+    def _gave_up(self, started: float, holder: str) -> WriteLockTimeout:
+        waited = time.monotonic() - started
+        logger.error("a write gave up after %.1f s: %s held the database lock", waited, holder)
+        return WriteLockTimeout(
+            f"database is locked: {holder} held the write lock for {waited:.0f} s; nothing was written and the data is intact"
+        )
+
+    def _release_write_lock(self) -> None:
+        lock, self._write_lock = self._write_lock, None
+        if lock is not None:
+            lock.release()
+
+    def _release_unless_in_transaction(self) -> None:
+        # A COMMIT that failed leaves the transaction open; its ROLLBACK comes next and releases.
+        if self.connection is None or not self.connection.in_transaction:
+            self._release_write_lock()
+
+    def _lock_single_writes(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        first_word = sql.lstrip()[:7].rstrip().upper()
+        if self._write_lock is not None or self.in_atomic_block or first_word not in WRITING_WORDS:
+            return execute(sql, params, many, context)
+        try:
+            return self._take_write_lock(lambda: execute(sql, params, many, context))
+        finally:
+            self._release_write_lock()
+
+    def drop_deleted_content(self) -> None:
+        """Remove what deleted and overwritten rows left in free pages and in the write-ahead log.
+
+        Best effort and outside a transaction: a reader in the way leaves the rest to the next call.
+        https://sqlite.org/pragma.html#pragma_secure_delete
+        """
+        with self.cursor() as cursor:
+            cursor.execute("PRAGMA incremental_vacuum")
+            cursor.fetchall()
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            cursor.fetchall()
+
+    def sqlite_version(self) -> str:
+        """Return the version of the library that this connection runs on."""
+        with self.cursor() as cursor:
+            cursor.execute("SELECT sqlite_version()")
+            return str(cursor.fetchone()[0])
+
+
+
+os.register_at_fork(after_in_child=_forget_locks_after_fork)

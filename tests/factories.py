@@ -1,0 +1,77 @@
+"""One factory a model: minimal fields, unique text by sequence, traits for states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import factory
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from memories import access, models, revisions
+from memories.access import Actor
+
+
+class WorkspaceFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Workspace
+
+    name = factory.Sequence(lambda n: f"workspace {n}")
+
+
+class AgentFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Agent
+
+    workspace = factory.SubFactory(WorkspaceFactory)
+    name = factory.Sequence(lambda n: f"agent {n}")
+
+
+class UserFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = get_user_model()
+        skip_postgeneration_save = True
+
+    username = factory.Sequence(lambda n: f"person{n}")
+    password = factory.django.Password("correct horse battery")
+
+    class Params:
+        superuser = factory.Trait(is_staff=True, is_superuser=True)
+
+
+class MembershipFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = models.Membership
+
+    user = factory.SubFactory(UserFactory)
+    workspace = factory.SubFactory(WorkspaceFactory)
+
+
+class MemoryFactory(factory.Factory):
+    """Memories come through memories.revisions, as everywhere."""
+
+    class Meta:
+        model = models.Memory
+
+    agent = factory.SubFactory(AgentFactory)
+    content = factory.Sequence(lambda n: f"remembered thing {n}")
+
+    class Params:
+        shared = factory.Trait(scope="shared")
+        archived = factory.Trait(
+            status="archived", archived_at=factory.LazyFunction(timezone.now), archive_reason="forgotten"
+        )
+
+    @classmethod
+    def _create(cls, model_class: Any, *args: Any, **kwargs: Any) -> models.Memory:
+        agent = kwargs.pop("agent")
+        now = kwargs.pop("now", None) or timezone.now()
+        return revisions.create(
+            workspace_id=agent.workspace_id, agent_id=agent.pk, fields=kwargs, by=Actor(f"agent {agent.name}"), now=now
+        )
+
+
+def make_token(agent: models.Agent | None = None, **kwargs: Any) -> str:
+    """Return the text of a new token."""
+    _, secret = access.create_token(agent or AgentFactory.create(), actor=Actor("test"), **kwargs)
+    return secret
