@@ -19,7 +19,7 @@ from memories.models import SHARED_PARTITION, TRUST, Agent, Membership, Memory, 
 Private = Literal["own", "none", "all"]
 M = TypeVar("M", bound=models.Model)
 
-TOKEN_MARK = "mw"
+TOKEN_MARK = "mw"  # noqa: S105  what every token starts with, no secret
 _PREFIX_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 

@@ -18,7 +18,7 @@ from memories import audit, storage
 from memories.access import Principal
 from memories.errors import Refused, Stale
 from memories.idempotency import Answer, answer_once
-from memories.models import NAME_MAX, TAG_MAX, Status
+from memories.models import NAME_MAX, TAG_MAX
 from memories.plain_text import clean_text
 from memories.recall import Filters, brief, history, list_memories, recall, stats
 from memories.remember import Receipt, erase, find, forget, remember, restore, revise
@@ -27,16 +27,16 @@ from memories.schemas import (
     BatchIn,
     BatchOut,
     BriefOut,
-    EraseIn,
     ErasedOut,
+    EraseIn,
     HistoryOut,
     KindName,
     MemoryIn,
     MemoryOut,
     MemoryPage,
     MemoryPatch,
-    ReceiptOut,
     RecallOut,
+    ReceiptOut,
     RestoreIn,
     ScopeName,
     SourceName,
@@ -88,7 +88,7 @@ class ListQuery(Schema):
     kind: list[KindName] = Field([], max_length=8)
     tag: TagFilters = []
     scope: ScopeName | None = None
-    status: list[StatusName] = Field([Status.ACTIVE.value], max_length=4)
+    status: list[StatusName] = Field(["active"], max_length=4)
     min_importance: MinImportance = 1
     source: list[SourceName] = Field([], max_length=7)
     created_by: SubjectFilter | None = None
@@ -163,7 +163,10 @@ def _receipt(receipt: Receipt) -> HttpResponse:
 
 
 def if_match(request: HttpRequest) -> int | None:
-    """Return the revision that If-Match names, None where it is absent or ``*``. Raises Stale where none of ours is named."""
+    """Return the revision that If-Match names, None where it is absent or ``*``.
+
+    Raises Stale where none of ours is named.
+    """
     header = request.headers.get("If-Match", "*").strip()
     if header == "*":
         return None
@@ -193,7 +196,10 @@ def post_memory(request: HttpRequest, item: MemoryIn) -> HttpResponse:
 
 @router.post("/memories/batch", response=BatchOut, summary="Remember many")
 def post_batch(request: HttpRequest, batch: BatchIn) -> HttpResponse:
-    """Remember up to 1,000 items in their order. Each gets a receipt; a bad one gets an error and does not lose the others."""
+    """Remember up to 1,000 items in their order.
+
+    Each gets a receipt; a bad one gets an error and does not lose the others.
+    """
     principal, now = _principal(request), timezone.now()
 
     @storage.write
@@ -264,9 +270,7 @@ def get_recall(request: HttpRequest, query: Query[RecallQuery]) -> HttpResponse:
 @router.get("/brief", response=BriefOut, summary="Brief")
 def get_brief(request: HttpRequest, query: Query[BriefQuery]) -> HttpResponse:
     """A compact overview for the user message, as text/plain or JSON by Accept. Equal memories give equal bytes."""
-    found = brief(
-        _principal(request), subject=_subject(query.subject), max_chars=query.max_chars, now=timezone.now()
-    )
+    found = brief(_principal(request), subject=_subject(query.subject), max_chars=query.max_chars, now=timezone.now())
     wants_json = request.get_preferred_type(["text/plain", "application/json"]) == "application/json"
     if wants_json:
         response = _answer(found.as_json())

@@ -1,4 +1,7 @@
-"""Why a verb refuses. Each error has a code for programs and a sentence for people; doors turn the class into their status."""
+"""Why a verb refuses.
+
+Each error has a code for programs and a sentence for people; doors turn the class into their status.
+"""
 
 from __future__ import annotations
 

@@ -40,26 +40,29 @@ def answer_once(
 ) -> HttpResponse:
     """Return the answer of ``run``, or the kept one for a key seen before; key and writes share one transaction.
 
-    Raises Invalid for a key that came with another request. A refused request keeps no key, so it may be mended and sent again.
+    Raises Invalid for a key that came with another request. A refused request keeps no key, so it may be mended and
+    sent again.
     """
     key = request.headers.get("Idempotency-Key")
-    if key is None:
+    if key is None or principal.token_id is None:
         return run().as_response()
     if not 1 <= len(key) <= NAME_MAX or not key.isascii() or not key.isprintable():
         raise Invalid(f"Idempotency-Key must have 1 to {NAME_MAX} printable ASCII characters", field="Idempotency-Key")
-    return _answer_once(request, principal, key, run, now=now)
+    return _answer_once(request, principal.token_id, key, run, now=now)
 
 
 @storage.write
 def _answer_once(
-    request: HttpRequest, principal: Principal, key: str, run: Callable[[], Answer], *, now: datetime
+    request: HttpRequest, token_id: int, key: str, run: Callable[[], Answer], *, now: datetime
 ) -> HttpResponse:
     hashed = request_hash(request)
-    kept = IdempotencyKey.objects.filter(token_id=principal.token_id, key=key).first()
+    kept = IdempotencyKey.objects.filter(token_id=token_id, key=key).first()
     if kept is not None and kept.created_at > now - KEPT:
         if kept.request_hash != hashed:
             raise Invalid(
-                "this Idempotency-Key was used for another request", field="Idempotency-Key", code="idempotency_key_reused"
+                "this Idempotency-Key was used for another request",
+                field="Idempotency-Key",
+                code="idempotency_key_reused",
             )
         response = Answer(kept.status, kept.answer.encode()).as_response()
         response["Idempotency-Replayed"] = "true"
@@ -68,7 +71,7 @@ def _answer_once(
         kept.delete()
     answer = run()
     row = IdempotencyKey.objects.create(
-        token_id=principal.token_id,
+        token_id=token_id,
         key=key,
         request_hash=hashed,
         status=answer.status,

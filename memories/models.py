@@ -107,7 +107,9 @@ class Token(models.Model):
         ADMIN = "admin"
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="tokens")
-    prefix = models.CharField(max_length=16, unique=True, editable=False, help_text="The shown part, to tell tokens apart.")
+    prefix = models.CharField(
+        max_length=16, unique=True, editable=False, help_text="The shown part, to tell tokens apart."
+    )
     digest = models.CharField(max_length=64, editable=False)
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.AGENT)
     sources = models.JSONField(default=all_sources, help_text="Sources that it may claim for what it remembers.")
@@ -153,6 +155,8 @@ class Status(models.TextChoices):
 
 
 SHARED_PARTITION = "shared"
+RECALL_ORDER = ("pinned", "importance", "recency", "id")
+"""What recall sorts by, each descending."""
 
 
 def content_hash(content: str) -> str:
@@ -185,7 +189,9 @@ class Memory(models.Model):
     importance = models.PositiveSmallIntegerField(default=3)
     source = models.CharField(max_length=20, choices=Source.choices, default=Source.AGENT)
     restricted = models.GeneratedField(
-        expression=Q(source__in=RESTRICTED_SOURCES), output_field=models.BooleanField(), db_persist=True
+        expression=Q(source__in=RESTRICTED_SOURCES),  # type: ignore[arg-type]  # a condition is an expression too
+        output_field=models.BooleanField(),
+        db_persist=True,
     )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.ACTIVE)
     merged_into = models.ForeignKey(
@@ -218,7 +224,9 @@ class Memory(models.Model):
     class Meta:
         verbose_name_plural = "memories"
         constraints = [
-            models.UniqueConstraint(fields=["workspace", "partition", "active_key"], name="memory_key_once_a_partition"),
+            models.UniqueConstraint(
+                fields=["workspace", "partition", "active_key"], name="memory_key_once_a_partition"
+            ),
             models.CheckConstraint(condition=Q(importance__gte=1, importance__lte=5), name="memory_importance_1_to_5"),
             models.CheckConstraint(condition=Q(kind__in=Kind.values), name="memory_kind_known"),
             models.CheckConstraint(condition=Q(source__in=Source.values), name="memory_source_known"),
@@ -237,19 +245,17 @@ class Memory(models.Model):
             ),
         ]
         indexes = [
-            # Recall reads these from the end: the columns after `restricted` are its order.
+            # Recall reads these three from the end.
             models.Index(
-                fields=["workspace", "partition", "status", "restricted", "pinned", "importance", "recency", "id"],
+                fields=["workspace", "partition", "status", "restricted", *RECALL_ORDER],
                 name="memory_recall",
             ),
             models.Index(
-                fields=["workspace", "partition", "subject", "status", "restricted"]
-                + ["pinned", "importance", "recency", "id"],
+                fields=["workspace", "partition", "subject", "status", "restricted", *RECALL_ORDER],
                 name="memory_recall_subject",
             ),
             models.Index(
-                fields=["workspace", "partition", "kind", "status", "restricted"]
-                + ["pinned", "importance", "recency", "id"],
+                fields=["workspace", "partition", "kind", "status", "restricted", *RECALL_ORDER],
                 name="memory_recall_kind",
             ),
             models.Index(fields=["workspace", "partition", "status", "id"], name="memory_listed"),

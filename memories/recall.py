@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,12 +11,12 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 
 from memories.access import Principal, visible_to
-from memories.models import ActiveCount, Agent, Memory, MemoryTag, Revision, Scope, Status
+from memories.models import RECALL_ORDER, ActiveCount, Agent, Memory, MemoryTag, Revision, Scope, Status
 from memories.plain_text import cut, one_line
 from memories.remember import find
 from memories.schemas import MEMORY_COLUMNS, row_json
 
-ORDER = ("-pinned", "-importance", "-recency", "-id")
+ORDER = tuple(f"-{column}" for column in RECALL_ORDER)
 RARE_TAG = 1000
 """A tag with at most so many rows is looked up first; a commoner one is checked on rows in recall's order."""
 GROUPS_MAX = 200
@@ -61,13 +60,11 @@ class Recall:
         }
 
 
-def recall(
-    principal: Principal, filters: Filters, *, limit: int, max_chars: int, now: datetime
-) -> Recall:
+def recall(principal: Principal, filters: Filters, *, limit: int, max_chars: int, now: datetime) -> Recall:
     """Return active, unexpired memories: pinned first, then importance, recency and id, all descending.
 
-    At most ``limit`` memories and ``max_chars`` code points of content. The answer stops at the first memory that does not
-    fit; the first one always comes, cut between grapheme clusters if it alone is too long.
+    At most ``limit`` memories and ``max_chars`` code points of content. The answer stops at the first memory that
+    does not fit; the first one always comes, cut between grapheme clusters if it alone is too long.
     """
     memories: list[dict[str, Any]] = []
     chars, truncated = 0, False
@@ -92,7 +89,8 @@ def _in_order(principal: Principal, filters: Filters, *, limit: int, now: dateti
     runs = [run.values(*MEMORY_COLUMNS, "recency", created_by=CREATED_BY) for run in _runs(rows, principal, filters)]
     # The database merges runs that each come ordered from an index, and stops at the limit.
     merged = runs[0].union(*runs[1:], all=True) if len(runs) > 1 else runs[0]
-    return merged.order_by(*ORDER)[:limit].iterator(chunk_size=25)
+    found: Iterator[dict[str, Any]] = merged.order_by(*ORDER)[:limit].iterator(chunk_size=25)
+    return found
 
 
 def _runs(rows: QuerySet[Memory], principal: Principal, filters: Filters) -> list[QuerySet[Memory]]:
@@ -182,7 +180,10 @@ class Brief:
 
 
 def brief_line(row: dict[str, Any]) -> str:
-    """Return a memory as one line: ``- (kind) subject: content``, everything that could break out of the line escaped."""
+    """Return a memory as one line.
+
+    ``- (kind) subject: content``, everything that could break out of the line escaped.
+    """
     subject = f" {one_line(row['subject'])}:" if row["subject"] else ""
     return f"- ({row['kind']}){subject} {one_line(row['content'].strip())}"
 
@@ -190,8 +191,9 @@ def brief_line(row: dict[str, Any]) -> str:
 def brief(principal: Principal, *, subject: str | None, max_chars: int, now: datetime) -> Brief:
     """Return the memories in recall's order as text of at most ``max_chars`` code points, line breaks included.
 
-    Equal memories give the same bytes: nothing in it depends on the time of asking. Restricted memories are left out. It stops
-    at the first line that does not fit; the first one is cut instead. A last line tells how many are not shown, if it fits.
+    Equal memories give the same bytes: nothing in it depends on the time of asking. Restricted memories are left out.
+    It stops at the first line that does not fit; the first one is cut instead. A last line tells how many are not
+    shown, if it fits.
     """
     filters = Filters(subject=subject, include_restricted=False)
     # The shortest line, `- (fact) x`, has ten characters: no more memories than this can fit.
@@ -204,7 +206,7 @@ def brief(principal: Principal, *, subject: str | None, max_chars: int, now: dat
         if used + length > max_chars:
             if lines:
                 break
-            line, was_cut = cut(line, max(max_chars - 1, 0)) + "…"[: max_chars], True
+            line, was_cut = cut(line, max(max_chars - 1, 0)) + "…"[:max_chars], True
             length = len(line)
         lines.append(line)
         used += length
@@ -283,15 +285,11 @@ Group = Literal["kind", "subject", "source", "day"]
 def stats(principal: Principal, group: Group) -> dict[str, Any]:
     """Return visible memories by status, and the active ones by kind, subject, source or day of creation (UTC)."""
     rows = visible_to(principal, Memory)
-    by_status = dict.fromkeys(Status.values, 0) | dict(
-        rows.values_list("status").annotate(rows=Count("id")).order_by()
-    )
+    by_status = dict.fromkeys(Status.values, 0) | dict(rows.values_list("status").annotate(rows=Count("id")).order_by())
     active = rows.filter(status=Status.ACTIVE)
-    if group == "day":
-        groups = active.annotate(value=TruncDate("created_at")).values("value")
-        ordered = groups.annotate(rows=Count("id")).order_by("-value")
-    else:
-        ordered = active.values(value=F(group)).annotate(rows=Count("id")).order_by("-rows", "value")
+    value = TruncDate("created_at") if group == "day" else F(group)
+    order = ("-value",) if group == "day" else ("-rows", "value")
+    ordered = active.values(value=value).annotate(rows=Count("id")).order_by(*order)
     found = list(ordered[: GROUPS_MAX + 1])
     return {
         "group": group,

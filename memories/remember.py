@@ -209,7 +209,8 @@ def revise(
     if memory.restricted and not principal.actor.is_person:
         if changes.get("importance", 0) > max(RESTRICTED_IMPORTANCE_MAX, memory.importance) or changes.get("pinned"):
             raise Forbidden(
-                f"a memory from {memory.source} has importance {RESTRICTED_IMPORTANCE_MAX} at most and no pin until a person raises it",
+                f"a memory from {memory.source} has importance {RESTRICTED_IMPORTANCE_MAX} at most and no pin "
+                "until a person raises it",
                 field="pinned" if changes.get("pinned") else "importance",
                 code="restricted",
             )
@@ -259,7 +260,8 @@ def restore(
 ) -> Receipt:
     """Return the receipt of going back to a revision, or of making an archived or merged memory active again.
 
-    Raises Conflict where another memory holds the key now, Forbidden where the old state is not the principal's to bring back.
+    Raises Conflict where another memory holds the key now, Forbidden where the old state is not the principal's to
+    bring back.
     """
     memory = _find_to_change(principal, memory_id)
     _check_revision(memory, if_revision)
@@ -275,9 +277,7 @@ def restore(
         state = revisions.state_at(memory, revision)
         _check_state(principal, memory, state)
     touch = state.get("content", memory.content) != memory.content
-    changed = revisions.change(
-        memory, state, by=principal.actor, now=now, verb="restore", reason=reason, touch=touch
-    )
+    changed = revisions.change(memory, state, by=principal.actor, now=now, verb="restore", reason=reason, touch=touch)
     if not changed:
         return Receipt(memory, "unchanged")
     audit.record(

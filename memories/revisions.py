@@ -93,8 +93,9 @@ def change(
 ) -> bool:
     """Return whether anything changed; ``memory`` then holds the new values and the next revision number.
 
-    Equal values are left out. ``touch=False`` leaves ``updated_at`` alone, for changes of state that say nothing new about
-    the memory. Raises Stale where the row has another revision than ``memory`` by now, Conflict where its key is taken.
+    Equal values are left out. ``touch=False`` leaves ``updated_at`` alone, for changes of state that say nothing new
+    about the memory. Raises Stale where the row has another revision than ``memory`` by now, Conflict where its key
+    is taken.
     """
     before = {name: getattr(memory, name) for name in fields}
     changed = {name: value for name, value in fields.items() if not _same(before[name], value)}
@@ -142,7 +143,10 @@ def mark_seen(memory: Memory, *, now: datetime) -> None:
 
 
 def state_at(memory: Memory, number: int) -> dict[str, Any]:
-    """Return the value of every field of FIELDS as of revision ``number``. Raises NotFound for a number it never had."""
+    """Return the value of every field of FIELDS as of revision ``number``.
+
+    Raises NotFound for a number it never had.
+    """
     if not 1 <= number <= memory.revision:
         raise NotFound(f"memory {memory.pk} has revisions 1 to {memory.revision}", field="revision")
     state = {name: getattr(memory, name) for name in FIELDS}
@@ -190,7 +194,12 @@ def erase(memory: Memory, *, by: Actor, now: datetime, reason: str) -> None:
 
 
 ERASED_ANSWER = json.dumps(
-    {"error": {"code": "erased", "message": "what this request remembered was erased since; it is not remembered again"}}
+    {
+        "error": {
+            "code": "erased",
+            "message": "what this request remembered was erased since; it is not remembered again",
+        }
+    }
 )
 
 

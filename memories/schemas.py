@@ -11,22 +11,26 @@ from ninja import Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
-from memories.models import CONTENT_MAX, NAME_MAX, TAG_MAX, Kind, Memory, Scope, Source, Status
+from memories.models import CONTENT_MAX, NAME_MAX, TAG_MAX, Memory
 
 TAGS_MAX = 50
 METADATA_MAX = 16_384
 BATCH_MAX = 1000
 LARGEST_ID = 2**63 - 1
 
-KindName = Literal[tuple(Kind.values)]  # type: ignore[valid-type]
-SourceName = Literal[tuple(Source.values)]  # type: ignore[valid-type]
-ScopeName = Literal[tuple(Scope.values)]  # type: ignore[valid-type]
-StatusName = Literal[tuple(Status.values)]  # type: ignore[valid-type]
+# The choices of memories.models once more, since a type must be spelled out; a test keeps them equal.
+KindName = Literal["fact", "decision", "observation", "task", "contact", "relationship", "world_event", "other"]
+SourceName = Literal["owner", "agent", "tool", "import", "group_chat", "stranger", "web"]
+ScopeName = Literal["agent", "shared"]
+StatusName = Literal["active", "merged", "archived", "erased"]
 
 
 def aware_time(value: Any) -> Any:
-    """Return the moment in UTC. Only ISO 8601 with a time zone is taken: a naive time means another moment to each reader."""
-    if value is None or isinstance(value, datetime) and value.tzinfo is not None:
+    """Return the moment in UTC.
+
+    Only ISO 8601 with a time zone is taken: a naive time means another moment to each reader.
+    """
+    if value is None or (isinstance(value, datetime) and value.tzinfo is not None):
         return value
     if not isinstance(value, str):
         raise PydanticCustomError("time", "must be a text such as 2026-03-01T09:00:00Z")
@@ -35,7 +39,9 @@ def aware_time(value: Any) -> Any:
     except ValueError:
         raise PydanticCustomError("time", "must be an ISO 8601 time such as 2026-03-01T09:00:00Z") from None
     if moment.tzinfo is None:
-        raise PydanticCustomError("time", "must name its time zone, as in 2026-03-01T09:00:00Z or ...+02:00; a naive time is refused")
+        raise PydanticCustomError(
+            "time", "must name its time zone, as in 2026-03-01T09:00:00Z or ...+02:00; a naive time is refused"
+        )
     try:
         return moment.astimezone(UTC)
     except OverflowError:
@@ -69,7 +75,9 @@ def _unset_is_not_null(names: tuple[str, ...]) -> Callable[[Any], Any]:
         if isinstance(data, dict):
             for name in names:
                 if name in data and data[name] is None:
-                    raise PydanticCustomError("null", "{name} must not be null: leave it out to keep it as it is", {"name": name})
+                    raise PydanticCustomError(
+                        "null", "{name} must not be null: leave it out to keep it as it is", {"name": name}
+                    )
         return data
 
     return check
@@ -101,11 +109,13 @@ class MemoryIn(Body):
     content: Content
     subject: Name = ""
     key: Key | None = None
-    kind: KindName = Kind.OBSERVATION.value
+    kind: KindName = "observation"
     tags: Tags = []
     importance: Importance = 3
     scope: ScopeName | None = Field(None, description="Default: agent for an agent's token, shared for others.")
-    source: SourceName | None = Field(None, description="Default: agent, or the best that the token may claim below it.")
+    source: SourceName | None = Field(
+        None, description="Default: agent, or the best that the token may claim below it."
+    )
     expires_at: Time | None = None
     pinned: Flag = False
     metadata: Metadata = {}
@@ -132,7 +142,9 @@ class MemoryPatch(Body):
     reason: Reason = ""
 
     _not_null = model_validator(mode="before")(
-        _unset_is_not_null(("content", "subject", "kind", "tags", "importance", "scope", "pinned", "metadata", "reason"))
+        _unset_is_not_null(
+            ("content", "subject", "kind", "tags", "importance", "scope", "pinned", "metadata", "reason")
+        )
     )
 
     @property

@@ -21,8 +21,8 @@ class Malformed(ValueError):
 def parse_json(body: bytes | str) -> Any:
     """Return the JSON value with every text cleaned (NUL removed, lone surrogates as U+FFFD).
 
-    Raises Malformed for NaN and infinities, integers beyond 64 bits and nesting deeper than DEPTH_MAX, which could not be
-    given back as they came.
+    Raises Malformed for NaN and infinities, integers beyond 64 bits and nesting deeper than DEPTH_MAX, which could
+    not be given back as they came.
     """
     try:
         value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer)

@@ -103,7 +103,9 @@ def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(cause, RequestDataTooBig):
         return on_too_big(request, cause)
     if error.status_code == 400:
-        return error_response(400, "malformed", str(cause) if isinstance(cause, Malformed) else "the body cannot be read")
+        return error_response(
+            400, "malformed", str(cause) if isinstance(cause, Malformed) else "the body cannot be read"
+        )
     return error_response(error.status_code, "error", str(error))
 
 
@@ -123,7 +125,10 @@ def on_database_error(request: HttpRequest, error: OperationalError) -> HttpResp
 
 
 def known_query_only(run: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Refuse query parameters that the operation does not declare: a misspelt filter would widen the answer in silence."""
+    """Refuse query parameters that the operation does not declare.
+
+    A misspelt filter would widen the answer in silence.
+    """
     operation: Any = run.__self__  # type: ignore[attr-defined]
     models = [model for model in operation.models if model.__ninja_param_source__ == "query"]
     known = {name for model in models for name in model.__ninja_flatten_map__}

@@ -64,7 +64,10 @@ class TokenAuth:
 
 
 def note_use(token: Token) -> None:
-    """Write when the token was last used, once a minute at most. Not being able to is no reason to refuse the request."""
+    """Write when the token was last used, once a minute at most.
+
+    Not being able to is no reason to refuse the request.
+    """
     now = timezone.now()
     if token.last_used_at is not None and token.last_used_at > now - USED_EVERY:
         return

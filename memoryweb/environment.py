@@ -18,7 +18,10 @@ def read_text(name: str, default: str) -> str:
 
 
 def read_bool(name: str, default: bool) -> bool:
-    """Return the variable as a truth value. Raises ImproperlyConfigured for anything but 1/0, true/false, yes/no, on/off."""
+    """Return the variable as a truth value.
+
+    Raises ImproperlyConfigured for anything but 1/0, true/false, yes/no, on/off.
+    """
     value = read_text(name, "1" if default else "0").lower()
     if value in TRUE:
         return True

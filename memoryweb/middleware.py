@@ -28,7 +28,10 @@ def is_api(request: HttpRequest) -> bool:
 
 
 def request_id(get_response: GetResponse) -> GetResponse:
-    """Give each request an id, the caller's own if it sent a plain one. It stands in revisions, the audit log and the answer."""
+    """Give each request an id, the caller's own if it sent a plain one.
+
+    It stands in revisions, the audit log and the answer.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get("X-Request-Id", "")
@@ -49,12 +52,17 @@ def optional_slash(get_response: GetResponse) -> GetResponse:
             request.path_info = path.rstrip("/") or "/"
             if request.path_info == "/api":
                 request.path_info = "/api/"
-        elif not path.endswith("/") and not path.startswith(settings.STATIC_URL) and not is_valid_path(path):
-            if is_valid_path(path + "/"):
-                request.path_info = path + "/"
+        elif _needs_slash(path):
+            request.path_info = path + "/"
         return get_response(request)
 
     return middleware
+
+
+def _needs_slash(path: str) -> bool:
+    if path.endswith("/") or path.startswith(settings.STATIC_URL):
+        return False
+    return not is_valid_path(path) and is_valid_path(path + "/")
 
 
 def api_errors(get_response: GetResponse) -> GetResponse:

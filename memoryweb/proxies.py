@@ -11,7 +11,10 @@ Network = IPv4Network | IPv6Network
 
 
 def parse_networks(values: list[str]) -> list[Network]:
-    """Return addresses and networks such as ``10.0.0.1`` or ``10.0.0.0/8``. Raises ImproperlyConfigured naming TRUSTED_PROXIES."""
+    """Return addresses and networks such as ``10.0.0.1`` or ``10.0.0.0/8``.
+
+    Raises ImproperlyConfigured naming TRUSTED_PROXIES.
+    """
     networks: list[Network] = []
     for value in values:
         try:

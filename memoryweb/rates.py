@@ -1,7 +1,7 @@
 """Requests a minute for each token, over all processes.
 
-A process leases a sixteenth of what is left in one transaction and spends it in memory, so that most requests write nothing and
-the limit is never passed. What a process leased and did not spend by the end of the minute is lost.
+A process leases a sixteenth of what is left in one transaction and spends it in memory, so that most requests write
+nothing and the limit is never passed. What a process leased and did not spend by the end of the minute is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _permits: dict[int, tuple[int, int]] = {}
 
 
 def take(token_id: int, *, limit: int, now: float) -> int:
-    """Return 0 if the request may pass, else the seconds until it may. ``now`` is in seconds since 1970, a limit of 0 is none."""
+    """Return 0 if the request may pass, else the seconds until it may.
+
+    ``now`` is in seconds since 1970, a limit of 0 is none.
+    """
     if not limit:
         return 0
     minute = int(now // 60)

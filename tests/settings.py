@@ -7,7 +7,7 @@ os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="memoryweb-tests-"))
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 40)
 os.environ.setdefault("RATE_LIMIT", "0")
 
-from memoryweb.settings import *  # noqa: E402, F403
+from memoryweb.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {

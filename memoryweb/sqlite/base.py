@@ -98,23 +98,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.execute_wrappers.append(self._lock_single_writes)
 
     def _start_transaction_under_autocommit(self) -> None:
-        self._take_write_lock(super()._start_transaction_under_autocommit)
+        self._take_write_lock(super()._start_transaction_under_autocommit)  # type: ignore[misc]
 
     def _commit(self) -> Any:
         try:
-            return super()._commit()
+            return super()._commit()  # type: ignore[misc]
         finally:
             self._release_unless_in_transaction()
 
     def _rollback(self) -> Any:
         try:
-            return super()._rollback()
+            return super()._rollback()  # type: ignore[misc]
         finally:
             self._release_unless_in_transaction()
 
     def _close(self) -> Any:
         try:
-            return super()._close()
+            return super()._close()  # type: ignore[misc]
         finally:
             self._release_write_lock()
 
@@ -135,7 +135,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                         raise
                     if time.monotonic() - started > LOCK_BUDGET:
                         raise self._gave_up(started, "another process") from error
-                time.sleep(random.uniform(0.001, 0.02))
+                time.sleep(random.uniform(0.001, 0.02))  # noqa: S311  apart from other processes, no secret
         except BaseException:
             self._release_write_lock()
             raise
@@ -148,7 +148,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         waited = time.monotonic() - started
         logger.error("a write gave up after %.1f s: %s held the database lock", waited, holder)
         return WriteLockTimeout(
-            f"database is locked: {holder} held the write lock for {waited:.0f} s; nothing was written and the data is intact"
+            f"database is locked: {holder} held the write lock for {waited:.0f} s; "
+            "nothing was written and the data is intact"
         )
 
     def _release_write_lock(self) -> None:
@@ -187,7 +188,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         with self.cursor() as cursor:
             cursor.execute("SELECT sqlite_version()")
             return str(cursor.fetchone()[0])
-
 
 
 os.register_at_fork(after_in_child=_forget_locks_after_fork)
