@@ -8,12 +8,12 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from django.db import models
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
-from memories import audit, storage
+from memories import audit, prepared, storage
 from memories.models import SHARED_PARTITION, TRUST, Agent, Membership, Memory, Scope, Source, Token, Workspace
 
 Private = Literal["own", "none", "all"]
@@ -45,14 +45,15 @@ class Principal:
     may_write_shared: bool = True
     instance: bool = False
     token_id: int | None = None
+    own_partition: str | None = None
 
     @property
     def partitions(self) -> tuple[str, ...] | None:
         """Return the partitions it sees, or None for all of the workspace."""
         if self.private == "all":
             return None
-        if self.private == "own" and self.agent_id is not None:
-            return (SHARED_PARTITION, f"agent:{self.agent_id}")
+        if self.private == "own" and self.own_partition is not None:
+            return (SHARED_PARTITION, self.own_partition)
         return (SHARED_PARTITION,)
 
     @property
@@ -92,16 +93,18 @@ def partition_for(scope: str, agent_id: int) -> str:
 
 def principal_of_token(token: Token, *, request_id: str = "") -> Principal:
     """Return who a token stands for. Needs ``token.agent`` loaded."""
+    is_agent = token.role == Token.Role.AGENT
     return Principal(
         workspace_id=token.agent.workspace_id,
         agent_id=token.agent_id,
         role=token.role,
-        private="own" if token.role == Token.Role.AGENT else "none",
+        private="own" if is_agent else "none",
         actor=Actor(f"agent {token.agent.name}", request_id),
         sources=tuple(token.sources),
         may_write_shared=token.may_write_shared,
         instance=token.instance,
         token_id=token.pk,
+        own_partition=token.agent.partition if is_agent else None,
     )
 
 
@@ -177,10 +180,20 @@ def token_for(secret: str, *, now: datetime) -> Token | None:
     prefix, _, _ = rest.partition("_")
     if mark != TOKEN_MARK or not prefix or len(secret) > 200 or not secret.isascii():
         return None
-    token = Token.objects.select_related("agent").filter(prefix=prefix).first()
-    if token is None or not hmac.compare_digest(token.digest, digest_of(secret)) or not token.is_live(now):
+    found = next(prepared.rows("token", {"prefix": prefix}, _token_query), None)
+    if found is None or not hmac.compare_digest(found["digest"], digest_of(secret)):
         return None
-    return token
+    agent = Agent(pk=found["agent_id"], name=found.pop("agent_name"), workspace_id=found.pop("workspace_id"))
+    token = Token(**found, agent=agent)
+    return token if token.is_live(now) else None
+
+
+def _token_query(values: dict[str, Any]) -> QuerySet:
+    columns = [field.attname for field in Token._meta.concrete_fields]
+    found: QuerySet = Token.objects.filter(prefix=values["prefix"]).values(
+        *columns, agent_name=F("agent__name"), workspace_id=F("agent__workspace_id")
+    )
+    return found
 
 
 @storage.write

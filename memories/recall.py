@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, TypeVar
 
+from django.db import models
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 
+from memories import prepared
 from memories.access import Principal, visible_to
-from memories.models import RECALL_ORDER, ActiveCount, Agent, Memory, MemoryTag, Revision, Scope, Status
+from memories.models import (
+    RECALL_ORDER,
+    SHARED_PARTITION,
+    ActiveCount,
+    Agent,
+    Memory,
+    MemoryTag,
+    Revision,
+    Scope,
+    Status,
+)
 from memories.plain_text import cut, one_line
 from memories.remember import find
 from memories.schemas import MEMORY_COLUMNS, row_json
@@ -20,8 +33,9 @@ ORDER = tuple(f"-{column}" for column in RECALL_ORDER)
 RARE_TAG = 1000
 """A tag with at most so many rows is looked up first; a commoner one is checked on rows in recall's order."""
 GROUPS_MAX = 200
+M = TypeVar("M", bound=models.Model)
 # A subquery, not a join: the planner must not start from the agents, which would lose the order of the index.
-CREATED_BY = Subquery(Agent.objects.filter(pk=OuterRef("agent_id")).values("name")[:1])
+CREATED_BY = Subquery(Agent.objects.filter(pk=OuterRef("agent_id")).order_by().values("name")[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +99,64 @@ def recall(principal: Principal, filters: Filters, *, limit: int, max_chars: int
 
 def _in_order(principal: Principal, filters: Filters, *, limit: int, now: datetime) -> Iterator[dict[str, Any]]:
     """Return rows of MEMORY_COLUMNS, ``created_by`` and ``recency`` in recall's order, read as they are asked for."""
-    rows = _narrowed(visible_to(principal, Memory), principal, filters, now=now)
-    runs = [run.values(*MEMORY_COLUMNS, "recency", created_by=CREATED_BY) for run in _runs(rows, principal, filters)]
-    # The database merges runs that each come ordered from an index, and stops at the limit.
-    merged = runs[0].union(*runs[1:], all=True) if len(runs) > 1 else runs[0]
-    found: Iterator[dict[str, Any]] = merged.order_by(*ORDER)[:limit].iterator(chunk_size=25)
+    # Few sizes, so that few statements are prepared.
+    most = next((size for size in (25, 100) if limit <= size), limit)
+
+    def build(values: dict[str, Any]) -> QuerySet:
+        rows = _narrowed(*_with_values(principal, filters, values), now=values["now"])
+        return _merged(rows, principal, filters, values, most)
+
+    if filters.tags:
+        rows = _narrowed(principal, filters, now=now)
+        for tag in filters.tags:
+            rows = _with_tag(rows, principal, tag)
+        return _merged(rows, principal, filters, _values(principal, filters, now), limit).iterator(chunk_size=25)
+    found = prepared.rows(("recall", most, *_shape(principal, filters)), _values(principal, filters, now), build)
+    return islice(found, limit)
+
+
+def _shape(principal: Principal, filters: Filters) -> tuple[Hashable, ...]:
+    """Return what the SQL of recall depends on, beside the values."""
+    return (
+        principal.private,
+        filters.scope,
+        filters.subject is not None,
+        len(filters.kinds),
+        filters.min_importance,
+        filters.include_restricted,
+    )
+
+
+def _values(principal: Principal, filters: Filters, now: datetime) -> dict[str, prepared.Value]:
+    """Return the values in recall's SQL by their names."""
+    values: dict[str, prepared.Value] = {"now": now, "workspace": principal.workspace_id}
+    if principal.private == "own" and principal.own_partition and filters.scope != Scope.SHARED:
+        values["own"] = principal.own_partition
+    if filters.subject is not None:
+        values["subject"] = filters.subject
+    return values | {f"kind {place}": kind for place, kind in enumerate(filters.kinds)}
+
+
+def _with_values(principal: Principal, filters: Filters, values: dict[str, Any]) -> tuple[Principal, Filters]:
+    """Return principal and filters with the given values in place of their own."""
+    return (
+        replace(principal, workspace_id=values["workspace"], own_partition=values.get("own")),
+        replace(
+            filters,
+            subject=values.get("subject"),
+            kinds=tuple(values[f"kind {place}"] for place in range(len(filters.kinds))),
+        ),
+    )
+
+
+def _merged(
+    rows: QuerySet[Memory], principal: Principal, filters: Filters, values: dict[str, Any], limit: int
+) -> QuerySet[Memory, dict[str, Any]]:
+    """Return the first rows in recall's order. The database merges runs that each come ordered from an index."""
+    runs = _runs(rows, *_with_values(principal, filters, values))
+    shown = [run.values(*MEMORY_COLUMNS, "recency", created_by=CREATED_BY) for run in runs]
+    merged = shown[0].union(*shown[1:], all=True) if len(shown) > 1 else shown[0]
+    found: QuerySet[Memory, dict[str, Any]] = merged.order_by(*ORDER)[:limit]
     return found
 
 
@@ -97,24 +164,25 @@ def _runs(rows: QuerySet[Memory], principal: Principal, filters: Filters) -> lis
     """Return queries that together give ``rows``, each ordered by one stretch of an index.
 
     An index gives recall's order only inside one partition, one kind, one value of restricted and, where importance is
-    bounded, one value of pinned.
+    bounded, one value of pinned. A flag is compared by IN, since ``NOT restricted`` is no stretch of an index.
     """
     runs = [rows]
     if principal.partitions is not None and filters.scope is None:
         runs = [run.filter(partition=partition) for run in runs for partition in principal.partitions]
     if filters.include_restricted:
-        runs = [run.filter(restricted=restricted) for run in runs for restricted in (False, True)]
+        runs = [run.filter(restricted__in=[restricted]) for run in runs for restricted in (False, True)]
     if len(filters.kinds) > 1:
         runs = [run.filter(kind=kind) for run in runs for kind in filters.kinds]
     if filters.min_importance > 1:
-        runs = [run.filter(pinned=pinned) for run in runs for pinned in (True, False)]
+        runs = [run.filter(pinned__in=[pinned]) for run in runs for pinned in (True, False)]
     return runs
 
 
-def _narrowed(rows: QuerySet[Memory], principal: Principal, filters: Filters, *, now: datetime) -> QuerySet[Memory]:
-    rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
+def _narrowed(principal: Principal, filters: Filters, *, now: datetime) -> QuerySet[Memory]:
+    """Return the active, unexpired memories that the filters allow, tags aside."""
+    rows = visible_to(principal, Memory).filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
     if filters.scope is not None:
-        rows = rows.filter(**_scope_filter(principal, filters.scope))
+        rows = rows.filter(_scope_filter(principal, filters.scope))
     if filters.subject is not None:
         rows = rows.filter(subject=filters.subject)
     if filters.kinds:
@@ -122,18 +190,17 @@ def _narrowed(rows: QuerySet[Memory], principal: Principal, filters: Filters, *,
     if filters.min_importance > 1:
         rows = rows.filter(importance__gte=filters.min_importance)
     if not filters.include_restricted:
-        rows = rows.filter(restricted=False)
-    for tag in filters.tags:
-        rows = _with_tag(rows, principal, tag)
+        rows = rows.filter(restricted__in=[False])
     return rows
 
 
-def _scope_filter(principal: Principal, scope: str) -> dict[str, Any]:
-    """Return a filter that an index can use: for an agent its scope is one partition."""
+def _scope_filter(principal: Principal, scope: str) -> Q:
+    """Return the condition for a scope, for an agent's own one that an index can use."""
     if scope == Scope.SHARED:
-        return {"partition": "shared"}
-    own = [partition for partition in principal.partitions or () if partition != "shared"]
-    return {"partition": own[0]} if own else {"scope": scope}
+        return Q(partition=SHARED_PARTITION)
+    if principal.private == "own" and principal.own_partition is not None:
+        return Q(partition=principal.own_partition)
+    return ~Q(partition=SHARED_PARTITION)
 
 
 def _with_tag(rows: QuerySet[Memory], principal: Principal, tag: str) -> QuerySet[Memory]:
@@ -144,20 +211,53 @@ def _with_tag(rows: QuerySet[Memory], principal: Principal, tag: str) -> QuerySe
 
 def _total(principal: Principal, filters: Filters, *, now: datetime) -> int:
     """Return how many memories the filters allow: from the kept counts where they can tell, else by counting."""
-    if filters.subject is not None or filters.tags:
-        return _narrowed(visible_to(principal, Memory), principal, filters, now=now).count()
-    counts = visible_to(principal, ActiveCount).filter(importance__gte=filters.min_importance)
-    expired = visible_to(principal, Memory).filter(
-        status=Status.ACTIVE, expires_at__isnull=False, expires_at__lte=now, importance__gte=filters.min_importance
+    if filters.tags:
+        rows = _narrowed(principal, filters, now=now)
+        for tag in filters.tags:
+            rows = _with_tag(rows, principal, tag)
+        return rows.count()
+    shape, values = _shape(principal, filters), _values(principal, filters, now)
+
+    def counted(values: dict[str, Any]) -> QuerySet:
+        return _sum(_narrowed(*_with_values(principal, filters, values), now=values["now"]), Count("id"))
+
+    def active(values: dict[str, Any]) -> QuerySet:
+        return _sum(_count_rows(ActiveCount, *_with_values(principal, filters, values)), Sum("rows"))
+
+    def expired(values: dict[str, Any]) -> QuerySet:
+        rows = _count_rows(Memory, *_with_values(principal, filters, values))
+        return _sum(rows.filter(status=Status.ACTIVE, expires_at__lte=values["now"]), Count("id"))
+
+    if filters.subject is not None:
+        return _only_number(prepared.rows(("counted", *shape), values, counted))
+    timeless = {name: value for name, value in values.items() if name != "now"}
+    return _only_number(prepared.rows(("active", *shape), timeless, active)) - _only_number(
+        prepared.rows(("expired", *shape), values, expired)
     )
-    if filters.kinds:
-        counts, expired = counts.filter(kind__in=filters.kinds), expired.filter(kind__in=filters.kinds)
-    if not filters.include_restricted:
-        counts, expired = counts.filter(restricted=False), expired.filter(restricted=False)
+
+
+def _count_rows(model: type[M], principal: Principal, filters: Filters) -> QuerySet[M]:
+    """Return what the filters allow of a model with the columns that active memories are counted by."""
+    rows = visible_to(principal, model)
     if filters.scope is not None:
-        in_scope = Q(partition="shared") if filters.scope == Scope.SHARED else ~Q(partition="shared")
-        counts, expired = counts.filter(in_scope), expired.filter(in_scope)
-    return (counts.aggregate(rows=Sum("rows"))["rows"] or 0) - expired.count()
+        rows = rows.filter(_scope_filter(principal, filters.scope))
+    if filters.kinds:
+        rows = rows.filter(kind__in=filters.kinds)
+    if filters.min_importance > 1:
+        rows = rows.filter(importance__gte=filters.min_importance)
+    if not filters.include_restricted:
+        rows = rows.filter(restricted__in=[False])
+    return rows
+
+
+def _sum(rows: QuerySet, number: Count | Sum) -> QuerySet:
+    summed: QuerySet = rows.order_by().values("workspace_id").annotate(number=number).values("number")
+    return summed
+
+
+def _only_number(found: Iterator[dict[str, Any]]) -> int:
+    # Nothing to group gives no row at all.
+    return sum(row["number"] or 0 for row in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +333,7 @@ def list_memories(principal: Principal, filters: Filters, *, cursor: int | None,
     if filters.statuses:
         rows = rows.filter(status__in=filters.statuses)
     if filters.scope is not None:
-        rows = rows.filter(**_scope_filter(principal, filters.scope))
+        rows = rows.filter(_scope_filter(principal, filters.scope))
     if filters.subject is not None:
         rows = rows.filter(subject=filters.subject)
     if filters.kinds:

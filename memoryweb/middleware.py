@@ -62,7 +62,7 @@ def optional_slash(get_response: GetResponse) -> GetResponse:
 def _needs_slash(path: str) -> bool:
     if path.endswith("/") or path.startswith(settings.STATIC_URL):
         return False
-    return not is_valid_path(path) and is_valid_path(path + "/")
+    return not is_valid_path(path) and bool(is_valid_path(path + "/"))
 
 
 def api_errors(get_response: GetResponse) -> GetResponse:

@@ -13,9 +13,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
-from django.db.backends.sqlite3 import base
+from django.db.backends.sqlite3 import base, operations
 from django.db.utils import OperationalError
 
 logger = logging.getLogger("memoryweb.storage")
@@ -89,8 +90,20 @@ def is_lock_error(error: BaseException) -> bool:
     return isinstance(error, OperationalError) and ("database is locked" in text or "database table is locked" in text)
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    """Django's operations with a quicker way from stored text to a time; a recall reads a hundred of them."""
+
+    def convert_datetimefield_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """Return the moment in UTC, which is what all times are stored in (TIME_ZONE)."""
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """SQLite connections that queue for writing."""
+
+    ops_class = DatabaseOperations
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
