@@ -7,8 +7,6 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 SQLITE_SETTINGS = (
-    # Before the first table, since it is part of the file's format: freed pages can be given back in small steps.
-    "PRAGMA auto_vacuum = INCREMENTAL",
     # Readers never wait for the writer, nor the writer for readers.
     "PRAGMA journal_mode = WAL",
     # A power cut may lose the last moments but never damages the file; a killed process loses nothing.

@@ -9,6 +9,7 @@ single writing statement outside a transaction.
 import logging
 import os
 import random
+import sqlite3
 import threading
 import time
 from collections import deque
@@ -87,7 +88,9 @@ def _forget_locks_after_fork() -> None:
 def is_lock_error(error: BaseException) -> bool:
     """Return whether SQLite says that another connection holds the lock."""
     text = str(error)
-    return isinstance(error, OperationalError) and ("database is locked" in text or "database table is locked" in text)
+    return isinstance(error, OperationalError | sqlite3.OperationalError) and (
+        "database is locked" in text or "database table is locked" in text
+    )
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -100,6 +103,13 @@ class DatabaseOperations(operations.DatabaseOperations):
         return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
+def _has_content(database: str) -> bool:
+    try:
+        return os.path.getsize(database) > 0
+    except OSError:
+        return False
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """SQLite connections that queue for writing."""
 
@@ -109,6 +119,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(*args, **kwargs)
         self._write_lock: FifoLock | None = None
         self.execute_wrappers.append(self._lock_single_writes)
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_connection_params()
+        if not self.is_in_memory_db() and not _has_content(self.settings_dict["NAME"]):
+            # Part of the file's format and so before its first table: freed pages can be given back in small steps. On
+            # a file in use the statement would take the write lock, for each new connection.
+            self.init_commands: list[str] = ["PRAGMA auto_vacuum = INCREMENTAL", *self.init_commands]
+        return params
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a connection. Setting it up is tried again while another process makes or recovers the file."""
+        started = time.monotonic()
+        while True:
+            try:
+                return super().get_new_connection(conn_params)
+            except sqlite3.OperationalError as error:
+                if not is_lock_error(error) or time.monotonic() - started > LOCK_BUDGET:
+                    raise
+            time.sleep(random.uniform(0.001, 0.02))
 
     def _start_transaction_under_autocommit(self) -> None:
         self._take_write_lock(super()._start_transaction_under_autocommit)  # type: ignore[misc]
