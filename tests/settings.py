@@ -9,6 +9,7 @@ os.environ.setdefault("RATE_LIMIT", "0")
 
 from memoryweb.settings import *  # noqa: F403
 
+STATIC_ROOT.mkdir(exist_ok=True)  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
