@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connections
 from django.db.models import QuerySet
 
 from memories import prepared
@@ -18,7 +18,7 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def _nothing_prepared(db: None) -> None:
-    connection.__dict__.pop("prepared_statements", None)
+    connections["default"].__dict__.pop("prepared_statements", None)
 
 
 def by_subject(values: dict[str, Any]) -> QuerySet:
@@ -39,7 +39,7 @@ def test_rows_are_those_of_the_queryset_for_any_values(db: None) -> None:
         for hours in (0, 1, 3):
             until = NOON - timedelta(hours=hours)
             assert found(subject, until) == list(by_subject({"subject": subject, "until": until}))
-    assert len(connection.__dict__["prepared_statements"]) == 1
+    assert len(connections["default"].__dict__["prepared_statements"]) == 1
 
 
 def test_it_compiles_once_for_a_shape(django_assert_num_queries: Any) -> None:
@@ -79,4 +79,4 @@ def test_shapes_beyond_the_limit_are_answered_too(db: None, monkeypatch: Any) ->
     for shape in range(5):
         values = {"subject": "a", "until": NOON}
         assert len(list(prepared.rows(shape, values, by_subject))) == 1
-    assert len(connection.__dict__["prepared_statements"]) == 2
+    assert len(connections["default"].__dict__["prepared_statements"]) == 2
