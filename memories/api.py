@@ -15,7 +15,7 @@ from ninja import Body, Query, Router, Schema
 from pydantic import Field, ValidationError
 
 from memories import audit, storage
-from memories.access import Principal
+from memories.access import Principal, agent_name
 from memories.errors import Refused, Stale
 from memories.idempotency import Answer, answer_once
 from memories.models import NAME_MAX, TAG_MAX
@@ -152,7 +152,7 @@ def _principal(request: HttpRequest) -> Principal:
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Any]:
-    memory = memory_json(receipt.memory, created_by=receipt.memory.agent.name)
+    memory = memory_json(receipt.memory, created_by=agent_name(receipt.memory.agent_id))
     return {"memory": memory, "action": receipt.action, "revision": receipt.revision}
 
 

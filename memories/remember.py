@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from memories import audit, revisions, storage
+from django.db.models import QuerySet
+
+from memories import audit, prepared, revisions, storage
 from memories.access import Principal, may_change, partition_for, visible_to
 from memories.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from memories.models import (
@@ -94,10 +96,9 @@ def remember(principal: Principal, item: MemoryIn, *, now: datetime) -> Receipt:
     }
     sent = item.sent - {"scope", "key"} | {"source"}
     partition = partition_for(scope, principal.agent_id)
-    rows = visible_to(principal, Memory).filter(partition=partition)
     beside: Memory | None = None
     if item.key is not None:
-        holder = rows.filter(active_key=item.key).first()
+        holder = _holder_of(principal, partition, item.key)
         if holder is not None and TRUST[source] >= TRUST[holder.source]:
             return _update(principal, holder, fields, sent, source, now=now)
         if holder is not None:
@@ -105,11 +106,7 @@ def remember(principal: Principal, item: MemoryIn, *, now: datetime) -> Receipt:
             fields["key"] = None
             fields["kept_beside_id"] = holder.pk
     if fields["key"] is None:
-        equal = (
-            rows.filter(subject=item.subject, content_hash=content_hash(item.content), status=Status.ACTIVE, key=None)
-            .order_by("id")
-            .first()
-        )
+        equal = _equal_to(principal, partition, item)
         if equal is not None:
             receipt = _remember_again(principal, equal, fields, sent, source, now=now)
             return Receipt(receipt.memory, "kept_beside") if beside else receipt
@@ -121,6 +118,49 @@ def remember(principal: Principal, item: MemoryIn, *, now: datetime) -> Receipt:
         now=now,
     )
     return Receipt(memory, "kept_beside" if beside else "created")
+
+
+COLUMNS = [field.attname for field in Memory._meta.concrete_fields]
+
+
+def _holder_of(principal: Principal, partition: str, key: str) -> Memory | None:
+    """Return the memory that has the key in a partition of the principal's."""
+
+    def build(values: dict[str, Any]) -> QuerySet:
+        rows = visible_to(replace(principal, workspace_id=values["workspace"], private="all"), Memory)
+        found: QuerySet = rows.filter(partition=values["partition"], active_key=values["key"]).values(*COLUMNS)
+        return found
+
+    return _one("holder", {"workspace": principal.workspace_id, "partition": partition, "key": key}, build)
+
+
+def _equal_to(principal: Principal, partition: str, item: MemoryIn) -> Memory | None:
+    """Return the oldest active memory without key that has the item's text and subject in the partition."""
+
+    def build(values: dict[str, Any]) -> QuerySet:
+        rows = visible_to(replace(principal, workspace_id=values["workspace"], private="all"), Memory)
+        equal = rows.filter(
+            partition=values["partition"],
+            subject=values["subject"],
+            content_hash=values["hash"],
+            status=Status.ACTIVE,
+            key=None,
+        )
+        found: QuerySet = equal.order_by("id").values(*COLUMNS)[:1]
+        return found
+
+    values: dict[str, prepared.Value] = {
+        "workspace": principal.workspace_id,
+        "partition": partition,
+        "subject": item.subject,
+        "hash": content_hash(item.content),
+    }
+    return _one("equal", values, build)
+
+
+def _one(shape: str, values: dict[str, prepared.Value], build: prepared.Build) -> Memory | None:
+    row = next(prepared.rows(shape, values, build), None)
+    return None if row is None else Memory.from_db("default", list(row), list(row.values()))
 
 
 def _update(

@@ -26,6 +26,10 @@ def by_subject(values: dict[str, Any]) -> QuerySet:
     return rows.order_by("id").values("content", "tags", "pinned", "created_at", "expires_at")
 
 
+def shapes_kept() -> list[Any]:
+    return [shape for verb, shape in connections["default"].__dict__["prepared_statements"] if verb == "rows"]
+
+
 def found(subject: str, until: datetime = NOON) -> list[dict[str, Any]]:
     return list(prepared.rows("by subject", {"subject": subject, "until": until}, by_subject))
 
@@ -39,7 +43,7 @@ def test_rows_are_those_of_the_queryset_for_any_values(db: None) -> None:
         for hours in (0, 1, 3):
             until = NOON - timedelta(hours=hours)
             assert found(subject, until) == list(by_subject({"subject": subject, "until": until}))
-    assert len(connections["default"].__dict__["prepared_statements"]) == 1
+    assert shapes_kept() == ["by subject"]
 
 
 def test_it_compiles_once_for_a_shape(django_assert_num_queries: Any) -> None:
@@ -79,4 +83,30 @@ def test_shapes_beyond_the_limit_are_answered_too(db: None, monkeypatch: Any) ->
     for shape in range(5):
         values = {"subject": "a", "until": NOON}
         assert len(list(prepared.rows(shape, values, by_subject))) == 1
-    assert len(connections["default"].__dict__["prepared_statements"]) == 2
+    assert shapes_kept() == []  # remembering has filled the two places
+
+
+def test_updates_tell_how_many_rows_they_changed(db: None) -> None:
+    for subject in "aab":
+        MemoryFactory.create(subject=subject, content=f"{subject} {Memory.objects.count()}", now=NOON)
+
+    def by_value(values: dict[str, Any]) -> tuple[QuerySet, dict[str, Any]]:
+        return Memory.objects.filter(subject=values["subject"]), {"last_seen_at": values["at"]}
+
+    later = NOON + timedelta(days=1)
+    counts = [prepared.update("seen then", {"subject": subject, "at": later}, by_value) for subject in "abc"]
+
+    assert counts == [2, 1, 0]
+    assert set(Memory.objects.values_list("last_seen_at", flat=True)) == {later}
+
+
+def test_inserted_rows_equal_saved_ones(agent: Any) -> None:
+    fields = {"subject": "a", "tags": ["x", "日本"], "metadata": {"n": None}, "expires_at": NOON, "pinned": True}
+    inserted = MemoryFactory.create(agent=agent, content="one", now=NOON, **fields)
+    saved = Memory.objects.get(pk=inserted.pk)
+    saved.pk = None
+    saved.save(force_insert=True)
+    one, other = Memory.objects.filter(pk__in=[inserted.pk, saved.pk]).values()
+
+    assert one | {"id": 0} == other | {"id": 0}
+    assert inserted.pk != saved.pk
