@@ -246,6 +246,8 @@ def first_error(errors: Any) -> dict[str, Any]:
         message = f"{path} is not a known field"
     elif kind == "missing":
         message = f"{path or 'the body'} is required"
+    elif kind == "model_attributes_type" and not path:
+        message = "the body must be a JSON object"
     elif path:
         message = f"{path}: {message}"
     return {"code": "invalid", "message": message, "field": path}
