@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -71,10 +71,14 @@ class Verification:
     broken_at: int | None
 
 
-def verify() -> Verification:
-    """Return whether every entry still carries its own hash and the hash of the one before it."""
+def verify(*, each: Callable[[], object] = lambda: None) -> Verification:
+    """Return whether every entry still carries its own hash and the hash of the one before it.
+
+    ``each`` is called for each entry, for a progress bar.
+    """
     previous, count = "", 0
     for entry in _entries():
+        each()
         if entry.previous_hash != previous or entry.hash != chain_hash(entry):
             return Verification(count, previous, entry.pk)
         previous, count = entry.hash, count + 1
