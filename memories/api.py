@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -198,35 +199,57 @@ def post_memory(request: HttpRequest, item: MemoryIn) -> HttpResponse:
 def post_batch(request: HttpRequest, batch: BatchIn) -> HttpResponse:
     """Remember up to 1,000 items in their order.
 
-    Each gets a receipt; a bad one gets an error and does not lose the others.
+    Each gets a receipt; a bad one gets an error and does not lose the others. With an Idempotency-Key all is one
+    transaction, without one others may write between slices of it.
     """
     principal, now = _principal(request), timezone.now()
+    items = [_checked(item) for item in batch.memories]
+    at_once = len(items) if "Idempotency-Key" in request.headers else SLICE
 
-    @storage.write
     def run() -> Answer:
-        receipts = [_batch_receipt(principal, index, item, now) for index, item in enumerate(batch.memories)]
-        actions = [str(receipt.get("action", "refused")) for receipt in receipts]
-        counts = {action: actions.count(action) for action in sorted(set(actions))}
-        audit.record(
-            "memory.batch",
-            actor=principal.actor.name,
-            workspace_id=principal.workspace_id,
-            counts=counts,
-            request_id=principal.actor.request_id,
-            at=now,
-        )
+        receipts: list[dict[str, Any]] = []
+        for start in range(0, len(items), at_once):
+            receipts += _remember_slice(principal, start, items[start : start + at_once], now)
         ids = list(dict.fromkeys(receipt["memory"]["id"] for receipt in receipts if "memory" in receipt))
         return Answer(200, to_json({"receipts": receipts}), ids)
 
     return answer_once(request, principal, run, now=now)
 
 
-def _batch_receipt(principal: Principal, index: int, item: dict[str, Any], now: datetime) -> dict[str, Any]:
+SLICE = 50
+"""Items of a batch that are written in one transaction, so that nobody waits long for the write lock."""
+
+
+def _checked(item: dict[str, Any]) -> MemoryIn | dict[str, Any]:
+    """Return the item, or what is wrong with it."""
+    try:
+        return MemoryIn.model_validate(item)
+    except ValidationError as error:
+        return first_error(error.errors(include_url=False, include_input=False))
+
+
+@storage.write
+def _remember_slice(
+    principal: Principal, start: int, items: list[MemoryIn | dict[str, Any]], now: datetime
+) -> list[dict[str, Any]]:
+    receipts = [_batch_receipt(principal, start + place, item, now) for place, item in enumerate(items)]
+    audit.record(
+        "memory.batch",
+        actor=principal.actor.name,
+        workspace_id=principal.workspace_id,
+        counts=dict(sorted(Counter(receipt.get("action", "refused") for receipt in receipts).items())),
+        request_id=principal.actor.request_id,
+        at=now,
+    )
+    return receipts
+
+
+def _batch_receipt(principal: Principal, index: int, item: MemoryIn | dict[str, Any], now: datetime) -> dict[str, Any]:
+    if isinstance(item, dict):
+        return {"index": index, "error": item}
     try:
         with transaction.atomic():
-            return {"index": index} | _receipt_json(remember(principal, MemoryIn.model_validate(item), now=now))
-    except ValidationError as error:
-        return {"index": index, "error": first_error(error.errors(include_url=False, include_input=False))}
+            return {"index": index} | _receipt_json(remember(principal, item, now=now))
     except Refused as error:
         return {"index": index, "error": refusal_json(error)}
 
@@ -302,7 +325,7 @@ def get_stats(request: HttpRequest, query: Query[StatsQuery]) -> HttpResponse:
 def get_memory(request: HttpRequest, memory_id: MemoryId) -> HttpResponse:
     """Read one memory of any status. Its revision is the ETag."""
     memory = find(_principal(request), _in_range(memory_id))
-    response = _answer(memory_json(memory, created_by=memory.agent.name))
+    response = _answer(memory_json(memory, created_by=agent_name(memory.agent_id)))
     response["ETag"] = f'"{memory.revision}"'
     return response
 

@@ -251,7 +251,8 @@ class Memory(models.Model):
                 name="memory_recall",
             ),
             models.Index(
-                fields=["workspace", "partition", "subject", "status", "restricted", *RECALL_ORDER],
+                # expires_at at the end lets a subject be counted without reading its rows.
+                fields=["workspace", "partition", "subject", "status", "restricted", *RECALL_ORDER, "expires_at"],
                 name="memory_recall_subject",
             ),
             models.Index(
@@ -261,7 +262,8 @@ class Memory(models.Model):
             models.Index(fields=["workspace", "partition", "status", "id"], name="memory_listed"),
             models.Index(fields=["workspace", "partition", "content_hash"], name="memory_equal_text"),
             models.Index(
-                fields=["workspace", "partition", "expires_at"],
+                # All that the count of expired memories asks for, so that it reads no rows.
+                fields=["workspace", "partition", "restricted", "expires_at", "importance", "kind"],
                 condition=Q(status=Status.ACTIVE, expires_at__isnull=False),
                 name="memory_expiring",
             ),
@@ -274,16 +276,26 @@ class Memory(models.Model):
 
 
 class MemoryTag(models.Model):
-    """One tag of one memory, so that a rare tag is found without reading every row. Kept by memories/revisions.py."""
+    """One tag of one memory with what recall asks of it first, so that a tag is found and counted without its rows.
 
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="tag_rows")
+    Kept by memories/revisions.py.
+    """
+
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="tag_rows", db_index=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, related_name="+")
     partition = models.CharField(max_length=30)
     tag = models.CharField(max_length=TAG_MAX)
+    active = models.BooleanField()
+    restricted = models.BooleanField()
+    expires_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["workspace", "partition", "tag", "memory"], name="memory_tag_once_a_memory")
+        constraints = [models.UniqueConstraint(fields=["memory", "tag"], name="memory_tag_once_a_memory")]
+        indexes = [
+            models.Index(
+                fields=["workspace", "partition", "tag", "active", "restricted", "expires_at", "memory"],
+                name="memory_tagged",
+            )
         ]
 
 

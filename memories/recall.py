@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from django.db import models
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 
 from memories import prepared
@@ -29,9 +29,12 @@ from memories.plain_text import cut, one_line
 from memories.remember import find
 from memories.schemas import MEMORY_COLUMNS, row_json
 
+RECALLED = (*MEMORY_COLUMNS, "recency")
 ORDER = tuple(f"-{column}" for column in RECALL_ORDER)
 RARE_TAG = 1000
-"""A tag with at most so many rows is looked up first; a commoner one is checked on rows in recall's order."""
+"""Memories with a tag that is on so few are sorted; for a commoner tag, memories are tried in recall's order."""
+PARTITIONS_MAX = 50
+"""Up to so many partitions are read each in its order and merged; beyond that the database sorts."""
 GROUPS_MAX = 200
 M = TypeVar("M", bound=models.Model)
 # A subquery, not a join: the planner must not start from the agents, which would lose the order of the index.
@@ -93,171 +96,199 @@ def recall(principal: Principal, filters: Filters, *, limit: int, max_chars: int
             row["content"], row["cut"] = cut(content, max_chars), True
         memories.append(row_json(row))
         chars += len(row["content"])
-    total = _total(principal, filters, now=now) if truncated or len(memories) >= limit else len(memories)
+    total = _Asked(principal, filters, now).total() if truncated or len(memories) >= limit else len(memories)
     return Recall(memories, total, chars, truncated or total > len(memories))
 
 
 def _in_order(principal: Principal, filters: Filters, *, limit: int, now: datetime) -> Iterator[dict[str, Any]]:
     """Return rows of MEMORY_COLUMNS, ``created_by`` and ``recency`` in recall's order, read as they are asked for."""
+    asked = _Asked(principal, filters, now)
+    if asked.partitions == []:
+        return iter(())
     # Few sizes, so that few statements are prepared.
-    most = next((size for size in (25, 100) if limit <= size), limit)
-
-    def build(values: dict[str, Any]) -> QuerySet:
-        rows = _narrowed(*_with_values(principal, filters, values), now=values["now"])
-        return _merged(rows, principal, filters, values, most)
-
-    if filters.tags:
-        rows = _narrowed(principal, filters, now=now)
-        for tag in filters.tags:
-            rows = _with_tag(rows, principal, tag)
-        return _merged(rows, principal, filters, _values(principal, filters, now), limit).iterator(chunk_size=25)
-    found = prepared.rows(("recall", most, *_shape(principal, filters)), _values(principal, filters, now), build)
+    most = next((size for size in (20, 100) if limit <= size), limit)
+    if filters.tags and asked.tagged() <= RARE_TAG:
+        found = prepared.rows(
+            ("recall tag", most, *asked.shape), asked.values, lambda values: asked.sorted(values)[:most]
+        )
+        return ({name.removeprefix("memory__"): value for name, value in row.items()} for row in islice(found, limit))
+    found = prepared.rows(("recall", most, *asked.shape), asked.values, lambda values: asked.merged(values)[:most])
     return islice(found, limit)
 
 
-def _shape(principal: Principal, filters: Filters) -> tuple[Hashable, ...]:
-    """Return what the SQL of recall depends on, beside the values."""
-    return (
-        principal.private,
-        filters.scope,
-        filters.subject is not None,
-        len(filters.kinds),
-        filters.min_importance,
-        filters.include_restricted,
-    )
+def _merge(runs: list[QuerySet]) -> QuerySet:
+    """Return the rows of all runs. Ordered alike, each from an index, they are merged and not sorted."""
+    merged: QuerySet = runs[0].union(*runs[1:], all=True) if len(runs) > 1 else runs[0]
+    return merged
 
 
-def _values(principal: Principal, filters: Filters, now: datetime) -> dict[str, prepared.Value]:
-    """Return the values in recall's SQL by their names."""
-    values: dict[str, prepared.Value] = {"now": now, "workspace": principal.workspace_id}
-    if principal.private == "own" and principal.own_partition and filters.scope != Scope.SHARED:
-        values["own"] = principal.own_partition
-    if filters.subject is not None:
-        values["subject"] = filters.subject
-    return values | {f"kind {place}": kind for place, kind in enumerate(filters.kinds)}
+class _Asked:
+    """One question to recall, with its values by name, so that the statements for it are prepared once a shape.
 
-
-def _with_values(principal: Principal, filters: Filters, values: dict[str, Any]) -> tuple[Principal, Filters]:
-    """Return principal and filters with the given values in place of their own."""
-    return (
-        replace(principal, workspace_id=values["workspace"], own_partition=values.get("own")),
-        replace(
-            filters,
-            subject=values.get("subject"),
-            kinds=tuple(values[f"kind {place}"] for place in range(len(filters.kinds))),
-        ),
-    )
-
-
-def _merged(
-    rows: QuerySet[Memory], principal: Principal, filters: Filters, values: dict[str, Any], limit: int
-) -> QuerySet[Memory, dict[str, Any]]:
-    """Return the first rows in recall's order. The database merges runs that each come ordered from an index."""
-    runs = _runs(rows, *_with_values(principal, filters, values))
-    shown = [run.values(*MEMORY_COLUMNS, "recency", created_by=CREATED_BY) for run in runs]
-    merged = shown[0].union(*shown[1:], all=True) if len(shown) > 1 else shown[0]
-    found: QuerySet[Memory, dict[str, Any]] = merged.order_by(*ORDER)[:limit]
-    return found
-
-
-def _runs(rows: QuerySet[Memory], principal: Principal, filters: Filters) -> list[QuerySet[Memory]]:
-    """Return queries that together give ``rows``, each ordered by one stretch of an index.
-
-    An index gives recall's order only inside one partition, one kind, one value of restricted and, where importance is
-    bounded, one value of pinned. A flag is compared by IN, since ``NOT restricted`` is no stretch of an index.
+    The querysets it gives are made from ``values``: the question's own, or stand-ins for them.
     """
-    runs = [rows]
-    if principal.partitions is not None and filters.scope is None:
-        runs = [run.filter(partition=partition) for run in runs for partition in principal.partitions]
-    if filters.include_restricted:
-        runs = [run.filter(restricted__in=[restricted]) for run in runs for restricted in (False, True)]
-    if len(filters.kinds) > 1:
-        runs = [run.filter(kind=kind) for run in runs for kind in filters.kinds]
-    if filters.min_importance > 1:
-        runs = [run.filter(pinned__in=[pinned]) for run in runs for pinned in (True, False)]
-    return runs
+
+    def __init__(self, principal: Principal, filters: Filters, now: datetime) -> None:
+        self.principal, self.filters = principal, filters
+        self.partitions = _partitions(principal, filters.scope)
+        self.values: dict[str, prepared.Value] = {"workspace": principal.workspace_id, "now": now}
+        self.values |= {f"partition {place}": partition for place, partition in enumerate(self.partitions or ())}
+        self.values |= {f"kind {place}": kind for place, kind in enumerate(filters.kinds)}
+        self.values |= {f"tag {place}": tag for place, tag in enumerate(filters.tags)}
+        if filters.subject is not None:
+            self.values["subject"] = filters.subject
+        self.shape: tuple[Hashable, ...] = (
+            len(self.partitions) if self.partitions is not None else None,
+            filters.scope if self.partitions is None else None,
+            len(filters.kinds),
+            len(filters.tags),
+            filters.subject is not None,
+            filters.min_importance,
+            filters.include_restricted,
+        )
+
+    def seen(self, model: type[M], values: dict[str, Any]) -> QuerySet[M]:
+        """Return the model's rows that the principal may see, in the scope asked for."""
+        # Through the one door; which partitions it opens is spelled out right behind it.
+        rows = visible_to(replace(self.principal, workspace_id=values["workspace"], private="all"), model)
+        if self.partitions is not None:
+            return rows.filter(partition__in=self._named("partition", values))
+        if self.filters.scope is None:
+            return rows
+        shared = Q(partition=SHARED_PARTITION)
+        return rows.filter(shared if self.filters.scope == Scope.SHARED else ~shared)
+
+    def rows(self, values: dict[str, Any]) -> QuerySet[Memory]:
+        """Return the active, unexpired memories that the filters allow."""
+        rows = self._fitting(self.seen(Memory, values), values, "").filter(_unexpired(values), status=Status.ACTIVE)
+        return _with_tags(rows, self._named("tag", values))
+
+    def merged(self, values: dict[str, Any]) -> QuerySet:
+        """Return what the filters allow in recall's order, read from indexes and merged by the database."""
+        runs = self.runs(self.rows(values), values)
+        return _merge([run.values(*RECALLED, created_by=CREATED_BY) for run in runs]).order_by(*ORDER)
+
+    def sorted(self, values: dict[str, Any]) -> QuerySet:
+        """Return the same, found by the first tag and sorted; the columns lie at ``memory__``."""
+        created_by = Subquery(Agent.objects.filter(pk=OuterRef("memory__agent_id")).order_by().values("name")[:1])
+        rows = self.of_tag(values).values(*(f"memory__{column}" for column in RECALLED), created_by=created_by)
+        found: QuerySet = rows.order_by(*(f"-memory__{column}" for column in RECALL_ORDER))
+        return found
+
+    def runs(self, rows: QuerySet[Memory], values: dict[str, Any]) -> list[QuerySet[Memory]]:
+        """Return queries that together give ``rows``, each ordered by one stretch of an index.
+
+        An index gives recall's order only inside one partition, one kind, one value of restricted and, where importance
+        is bounded, one value of pinned. A flag is compared by IN, since ``NOT restricted`` is no stretch of an index.
+        """
+        runs = _by_partition(rows, self._named("partition", values))
+        if self.filters.include_restricted:
+            runs = [run.filter(restricted__in=[restricted]) for run in runs for restricted in (False, True)]
+        if len(self.filters.kinds) > 1:
+            runs = [run.filter(kind=kind) for run in runs for kind in self._named("kind", values)]
+        if self.filters.min_importance > 1:
+            runs = [run.filter(pinned__in=[pinned]) for run in runs for pinned in (True, False)]
+        return runs
+
+    def of_tag(self, values: dict[str, Any]) -> QuerySet[MemoryTag]:
+        """Return the first tag's entries of the memories that the filters allow."""
+        first, *others = self._named("tag", values)
+        entries = self._entries(first, values)
+        return self._fitting(_with_tags(entries, others, "memory_id"), values, "memory__")
+
+    def tagged(self) -> int:
+        """Return how many active memories have the first tag, other filters aside."""
+
+        def entries(values: dict[str, Any]) -> QuerySet:
+            return _number(self._entries(values["tag 0"], values), Count("id"))
+
+        names = {"workspace", "now", "tag 0"} | {name for name in self.values if name.startswith("partition")}
+        return self._count("tagged", entries, names)
+
+    def total(self) -> int:
+        """Return how many memories the filters allow: from the kept counts where they can tell, else by counting."""
+        filters = self.filters
+        if self.partitions == []:
+            return 0
+        narrowed = filters.subject is not None or filters.kinds or filters.min_importance > 1
+        if len(filters.tags) == 1 and not narrowed:
+            return self.tagged()
+        if filters.tags and self.tagged() <= RARE_TAG:
+            return self._count("of tag", lambda values: _number(self.of_tag(values), Count("id")))
+        if filters.tags or filters.subject is not None:
+            return self._count("rows", lambda values: _number(self.rows(values), Count("id")))
+        active = self._count("active", self._active, self.values.keys() - {"now"})
+        return active - self._count("expired", self._expired)
+
+    def _active(self, values: dict[str, Any]) -> QuerySet:
+        return _number(self._fitting(self.seen(ActiveCount, values), values, ""), Sum("rows"))
+
+    def _expired(self, values: dict[str, Any]) -> QuerySet:
+        rows = self._fitting(self.seen(Memory, values), values, "")
+        return _number(rows.filter(status=Status.ACTIVE, expires_at__lte=values["now"]), Count("id"))
+
+    def _entries(self, tag: Any, values: dict[str, Any]) -> QuerySet[MemoryTag]:
+        restricted = [False, True] if self.filters.include_restricted else [False]
+        entries = self.seen(MemoryTag, values).filter(tag=tag, active__in=[True], restricted__in=restricted)
+        return entries.filter(_unexpired(values))
+
+    def _fitting(self, rows: QuerySet[M], values: dict[str, Any], path: str) -> QuerySet[M]:
+        """Narrow by subject, kind, importance and restriction, columns that lie at ``path``."""
+        filters = self.filters
+        if filters.subject is not None:
+            rows = rows.filter(**{f"{path}subject": values["subject"]})
+        if filters.kinds:
+            rows = rows.filter(**{f"{path}kind__in": self._named("kind", values)})
+        if filters.min_importance > 1:
+            rows = rows.filter(**{f"{path}importance__gte": filters.min_importance})
+        if not path:
+            rows = rows.filter(restricted__in=[False, True] if filters.include_restricted else [False])
+        return rows
+
+    def _count(
+        self, name: str, build: Callable[[dict[str, Any]], QuerySet], names: Collection[str] | None = None
+    ) -> int:
+        values = self.values if names is None else {name: self.values[name] for name in self.values if name in names}
+        # Nothing to group gives no row at all.
+        return sum(row["number"] or 0 for row in prepared.rows((name, *self.shape), values, build))
+
+    def _named(self, name: str, values: dict[str, Any]) -> list[Any]:
+        return [values[known] for known in self.values if known.startswith(f"{name} ")]
 
 
-def _narrowed(principal: Principal, filters: Filters, *, now: datetime) -> QuerySet[Memory]:
-    """Return the active, unexpired memories that the filters allow, tags aside."""
-    rows = visible_to(principal, Memory).filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
-    if filters.scope is not None:
-        rows = rows.filter(_scope_filter(principal, filters.scope))
-    if filters.subject is not None:
-        rows = rows.filter(subject=filters.subject)
-    if filters.kinds:
-        rows = rows.filter(kind__in=filters.kinds) if len(filters.kinds) > 1 else rows.filter(kind=filters.kinds[0])
-    if filters.min_importance > 1:
-        rows = rows.filter(importance__gte=filters.min_importance)
-    if not filters.include_restricted:
-        rows = rows.filter(restricted__in=[False])
+def _partitions(principal: Principal, scope: str | None) -> list[str] | None:
+    """Return the partitions to read, one by one; None where they are too many to name."""
+    partitions = principal.partitions
+    if partitions is None:
+        agents = Agent.objects.filter(workspace_id=principal.workspace_id).order_by("id")[: PARTITIONS_MAX + 1]
+        partitions = (SHARED_PARTITION, *(agent.partition for agent in agents))
+        if scope != Scope.SHARED and len(partitions) > PARTITIONS_MAX:
+            return None
+    return [
+        partition
+        for partition in partitions
+        if scope is None or (partition == SHARED_PARTITION) == (scope == Scope.SHARED)
+    ]
+
+
+def _by_partition(rows: QuerySet[M], partitions: list[Any]) -> list[QuerySet[M]]:
+    return [rows.filter(partition=partition) for partition in partitions] or [rows]
+
+
+def _unexpired(values: dict[str, Any]) -> Q:
+    return Q(expires_at=None) | Q(expires_at__gt=values["now"])
+
+
+def _with_tags(rows: QuerySet[M], tags: list[Any], memory: str = "pk") -> QuerySet[M]:
+    """Return the rows whose memory has all the tags."""
+    for tag in tags:
+        rows = rows.filter(Exists(MemoryTag.objects.filter(memory_id=OuterRef(memory), tag=tag)))
     return rows
 
 
-def _scope_filter(principal: Principal, scope: str) -> Q:
-    """Return the condition for a scope, for an agent's own one that an index can use."""
-    if scope == Scope.SHARED:
-        return Q(partition=SHARED_PARTITION)
-    if principal.private == "own" and principal.own_partition is not None:
-        return Q(partition=principal.own_partition)
-    return ~Q(partition=SHARED_PARTITION)
-
-
-def _with_tag(rows: QuerySet[Memory], principal: Principal, tag: str) -> QuerySet[Memory]:
-    tagged = visible_to(principal, MemoryTag).filter(tag=tag).values_list("memory_id", flat=True)
-    few = list(tagged[: RARE_TAG + 1])
-    return rows.filter(pk__in=few if len(few) <= RARE_TAG else tagged)
-
-
-def _total(principal: Principal, filters: Filters, *, now: datetime) -> int:
-    """Return how many memories the filters allow: from the kept counts where they can tell, else by counting."""
-    if filters.tags:
-        rows = _narrowed(principal, filters, now=now)
-        for tag in filters.tags:
-            rows = _with_tag(rows, principal, tag)
-        return rows.count()
-    shape, values = _shape(principal, filters), _values(principal, filters, now)
-
-    def counted(values: dict[str, Any]) -> QuerySet:
-        return _sum(_narrowed(*_with_values(principal, filters, values), now=values["now"]), Count("id"))
-
-    def active(values: dict[str, Any]) -> QuerySet:
-        return _sum(_count_rows(ActiveCount, *_with_values(principal, filters, values)), Sum("rows"))
-
-    def expired(values: dict[str, Any]) -> QuerySet:
-        rows = _count_rows(Memory, *_with_values(principal, filters, values))
-        return _sum(rows.filter(status=Status.ACTIVE, expires_at__lte=values["now"]), Count("id"))
-
-    if filters.subject is not None:
-        return _only_number(prepared.rows(("counted", *shape), values, counted))
-    timeless = {name: value for name, value in values.items() if name != "now"}
-    return _only_number(prepared.rows(("active", *shape), timeless, active)) - _only_number(
-        prepared.rows(("expired", *shape), values, expired)
-    )
-
-
-def _count_rows(model: type[M], principal: Principal, filters: Filters) -> QuerySet[M]:
-    """Return what the filters allow of a model with the columns that active memories are counted by."""
-    rows = visible_to(principal, model)
-    if filters.scope is not None:
-        rows = rows.filter(_scope_filter(principal, filters.scope))
-    if filters.kinds:
-        rows = rows.filter(kind__in=filters.kinds)
-    if filters.min_importance > 1:
-        rows = rows.filter(importance__gte=filters.min_importance)
-    if not filters.include_restricted:
-        rows = rows.filter(restricted__in=[False])
-    return rows
-
-
-def _sum(rows: QuerySet, number: Count | Sum) -> QuerySet:
-    summed: QuerySet = rows.order_by().values("workspace_id").annotate(number=number).values("number")
-    return summed
-
-
-def _only_number(found: Iterator[dict[str, Any]]) -> int:
-    # Nothing to group gives no row at all.
-    return sum(row["number"] or 0 for row in found)
+def _number(rows: QuerySet, number: Count | Sum) -> QuerySet:
+    counted: QuerySet = rows.order_by().values("workspace_id").annotate(number=number).values("number")
+    return counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +341,7 @@ def brief(principal: Principal, *, subject: str | None, max_chars: int, now: dat
             length = len(line)
         lines.append(line)
         used += length
-    total = _total(principal, filters, now=now)
+    total = _Asked(principal, filters, now).total()
     left = total - len(lines)
     note = f"({left} more not shown)"
     if left and used + 1 + len(note) <= max_chars:
@@ -330,10 +361,6 @@ class Page:
 def list_memories(principal: Principal, filters: Filters, *, cursor: int | None, limit: int) -> Page:
     """Return memories, newest first, of any status that the filters name; expired ones are among them."""
     rows = visible_to(principal, Memory)
-    if filters.statuses:
-        rows = rows.filter(status__in=filters.statuses)
-    if filters.scope is not None:
-        rows = rows.filter(_scope_filter(principal, filters.scope))
     if filters.subject is not None:
         rows = rows.filter(subject=filters.subject)
     if filters.kinds:
@@ -348,11 +375,15 @@ def list_memories(principal: Principal, filters: Filters, *, cursor: int | None,
         rows = rows.filter(created_at__gte=filters.since)
     if filters.until is not None:
         rows = rows.filter(created_at__lt=filters.until)
-    for tag in filters.tags:
-        rows = _with_tag(rows, principal, tag)
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
-    found = list(rows.order_by("-id").values(*MEMORY_COLUMNS, created_by=CREATED_BY)[: limit + 1])
+    rows = _with_tags(rows, list(filters.tags))
+    partitions = _partitions(principal, filters.scope)
+    if partitions is None and filters.scope is not None:
+        rows = rows.exclude(partition=SHARED_PARTITION)
+    runs = [run.filter(status=status) for run in _by_partition(rows, partitions or []) for status in filters.statuses]
+    shown = [run.values(*MEMORY_COLUMNS, created_by=CREATED_BY) for run in runs]
+    found = list(_merge(shown).order_by("-id")[: limit + 1]) if shown and partitions != [] else []
     page = [row_json(row) for row in found[:limit]]
     return Page(page, str(page[-1]["id"]) if len(found) > limit else None)
 

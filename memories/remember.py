@@ -209,8 +209,19 @@ def _check_scope(principal: Principal, scope: str) -> None:
 
 
 def find(principal: Principal, memory_id: int) -> Memory:
-    """Return the memory with its agent loaded. Raises NotFound, also for rows that the principal may not see."""
-    memory = visible_to(principal, Memory).select_related("agent").filter(pk=memory_id).first()
+    """Return the memory. Raises NotFound, also for rows that the principal may not see."""
+    partitions = principal.partitions
+    values: dict[str, prepared.Value] = {"workspace": principal.workspace_id, "id": memory_id}
+    values |= {f"partition {place}": partition for place, partition in enumerate(partitions or ())}
+
+    def build(values: dict[str, Any]) -> QuerySet:
+        rows = visible_to(replace(principal, workspace_id=values["workspace"], private="all"), Memory)
+        if partitions is not None:
+            rows = rows.filter(partition__in=[values[f"partition {place}"] for place in range(len(partitions))])
+        found: QuerySet = rows.filter(pk=values["id"]).values(*COLUMNS)
+        return found
+
+    memory = _one(f"find in {len(partitions) if partitions is not None else 'all'}", values, build)
     if memory is None:
         raise NotFound(f"there is no memory {memory_id}")
     return memory

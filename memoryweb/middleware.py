@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import CsrfViewMiddleware
 from django.urls import is_valid_path
+from django_htmx.middleware import HtmxMiddleware
+
+logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -38,6 +48,8 @@ def request_id(get_response: GetResponse) -> GetResponse:
         request.id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex  # type: ignore[attr-defined]
         response = get_response(request)
         response["X-Request-Id"] = request.id  # type: ignore[attr-defined]
+        if response.status_code >= 500:
+            logger.error("request %s was answered with %d", request.id, response.status_code)  # type: ignore[attr-defined]
         return response
 
     return middleware
@@ -78,13 +90,22 @@ def api_errors(get_response: GetResponse) -> GetResponse:
         response = get_response(request)
         if response.status_code < 400 or "json" in response.get("Content-Type", ""):
             return response
-        code, message = MESSAGES.get(response.status_code, ("error", response.reason_phrase))
+        code, message = _unknown_host(request) or MESSAGES.get(response.status_code, ("error", response.reason_phrase))
         shaped: HttpResponse = error_response(response.status_code, code, message)
         if "Allow" in response:
             shaped["Allow"] = response["Allow"]
         return shaped
 
     return middleware
+
+
+def _unknown_host(request: HttpRequest) -> tuple[str, str] | None:
+    """Return code and message where Django refused the request for the name in its Host header."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return "unknown_host", "this server does not answer to this Host name; ALLOWED_HOSTS lists those that it does"
+    return None
 
 
 def _unreadable(request: HttpRequest) -> tuple[int, str, str] | None:
@@ -95,3 +116,32 @@ def _unreadable(request: HttpRequest) -> tuple[int, str, str] | None:
     if not length and "HTTP_TRANSFER_ENCODING" in request.META:
         return (411, "length_required", "send the body with a Content-Length")
     return None
+
+
+class PagesOnly:
+    """Mixed into a middleware that serves browsers: a program's request, which has no cookies to look at, passes by."""
+
+    get_response: Any
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return self.get_response(request) if is_api(request) else super().__call__(request)  # type: ignore[misc]
+
+
+class Sessions(PagesOnly, SessionMiddleware):
+    """Django's sessions, for pages."""
+
+
+class Csrf(PagesOnly, CsrfViewMiddleware):
+    """Django's CSRF protection, for pages; the API takes no cookies and needs none."""
+
+
+class Users(PagesOnly, AuthenticationMiddleware):
+    """The logged-in person, for pages."""
+
+
+class Messages(PagesOnly, MessageMiddleware):
+    """Django's one-time messages, for pages."""
+
+
+class Htmx(PagesOnly, HtmxMiddleware):
+    """What htmx asks, for pages."""
