@@ -26,12 +26,12 @@ class Bench:
     @property
     def seconds(self) -> float:
         """Return how long one measurement runs."""
-        return 0.4 if self.quick else 3.0
+        return 0.4 if self.quick else 2.0
 
     @property
     def repeats(self) -> int:
         """Return how often two sides are measured in turn. Their medians count, since other work comes and goes."""
-        return 1 if self.quick else 3
+        return 1 if self.quick else 5
 
     @property
     def largest(self) -> int:

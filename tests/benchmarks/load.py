@@ -60,8 +60,18 @@ def run(server: Server, requests: Requests, *, connections: int, seconds: float)
     before = server.processor_seconds()
     loaded = _with_wrk if WRK else _with_threads
     outcome = loaded(server.url, requests, connections=connections, seconds=seconds)
+    _settle(server)
     used = server.processor_seconds() - before
     return Outcome(**outcome, processor_ms=1000 * used / max(outcome["answered"], 1))
+
+
+def _settle(server: Server) -> None:
+    """Wait until the server has worked off what nobody waits for any more, which would weigh on what comes next."""
+    for _ in range(100):
+        before = server.processor_seconds()
+        time.sleep(0.1)
+        if server.processor_seconds() - before < 0.02:
+            return
 
 
 _SCRIPT = """

@@ -43,7 +43,7 @@ COMMON_SUBJECT = "house"
 """One memory in twenty is about it; another twentieth has no subject, the rest is spread over n/20 subjects."""
 RARE_TAGGED = 200
 """One memory in so many has one of the rare tags, of which there are n/1,000: five memories a tag."""
-FILLER_VERSION = 4
+FILLER_VERSION = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,20 @@ def copy_of(store: Store, directory: Path) -> Path:
     return target
 
 
+def remove(copy: Path) -> None:
+    """Delete a copy with the files that SQLite keeps beside it."""
+    connection.close()
+    for end in ("", "-wal", "-shm"):
+        copy.with_name(copy.name + end).unlink(missing_ok=True)
+
+
 def _digest(memories: int) -> str:
     """Return a hash of what the store's content depends on: the filler and every migration of our own apps."""
     loader = MigrationLoader(None, ignore_no_migrations=True)
     ours = ("memories", "memoryweb", "search", "tidy")
     names = sorted(f"{app}.{name}" for app, name in loader.disk_migrations if app in ours)
     columns = [column.column for model in (Memory, MemoryTag, Revision) for column in model._meta.local_concrete_fields]
-    indexes = [str(index.deconstruct()) for index in Memory._meta.indexes]
+    indexes = [str(index.deconstruct()) for model in (Memory, MemoryTag) for index in model._meta.indexes]
     text = json.dumps([FILLER_VERSION, memories, names, columns, indexes])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -282,10 +289,9 @@ def _rows(memories: int, houses: list[_House]) -> Iterator[Made]:
         }
         if status == "active":
             last_active[house.workspace.pk, partition] = number
-        tag_rows = [
-            {"memory_id": number, "workspace_id": house.workspace.pk, "partition": partition, "tag": tag}
-            for tag in tags
-        ]
+        tag_row = {name: memory[name] for name in ("workspace_id", "partition", "expires_at")}
+        tag_row |= {"memory_id": number, "active": status == "active", "restricted": restricted}
+        tag_rows = [tag_row | {"tag": tag} for tag in tags]
         yield memory, tag_rows, _revisions(memory, tags, f"agent {agent.name}", changed=updated != created)
 
 
@@ -354,8 +360,8 @@ def _about(
         visible=visible.count(),
         subjects=sorted({row.subject for row in spread if row.subject.startswith("subject ")})[:200],
         rare_tags=sorted(set(tags.values_list("tag", flat=True)[:200]))[:50],
-        ids=[row.pk for row in spread][:200],
-        texts=[{"content": row.content, "subject": row.subject} for row in own][:200],
+        ids=pick.sample([row.pk for row in spread], min(len(spread), 200)),
+        texts=[{"content": row.content, "subject": row.subject} for row in pick.sample(own, min(len(own), 200))],
         digest=digest,
     )
     with connection.cursor() as cursor:

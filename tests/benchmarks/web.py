@@ -60,6 +60,7 @@ def _figures(app: Outcome, bare: Outcome) -> dict[str, float | int | None]:
         "longest ms": app.longest,
         "cpu ms": app.processor_ms,
         "bare cpu ms": bare.processor_ms,
+        "cpu ratio": bare.processor_ms / app.processor_ms if app.processor_ms else None,
         "refused": app.refused + bare.refused,
     }
 
@@ -84,7 +85,7 @@ def _reads(bench: Bench, store: Store, workers: int, connections: Sequence[int])
     # Copies: a server notes when a token was used, and checkpoints.
     copy = stores.copy_of(store, bench.scratch)
     with ExitStack() as stack:
-        stack.callback(_remove, copy)
+        stack.callback(stores.remove, copy)
         app = stack.enter_context(running(APP, copy, workers=workers))
         bare = stack.enter_context(running(BARE, copy, workers=workers))
         for name, paths in cases.items():
@@ -135,7 +136,7 @@ def measure_writes(bench: Bench) -> None:
             for workers in (1, 2) if whole else (2,):
                 _writes(bench, store, copy, workers, (1, 60) if bench.quick else (1, 8, 60), bare_insert)
         finally:
-            _remove(copy)
+            stores.remove(copy)
 
 
 def _writes(bench: Bench, store: Store, copy: Path, workers: int, clients: Sequence[int], bare_insert: float) -> None:
@@ -209,7 +210,7 @@ def measure_batch(bench: Bench) -> None:
                 bench.say(f"batch, {size:,}: {workers} workers")
                 _batch(bench, store, copy, workers)
         finally:
-            _remove(copy)
+            stores.remove(copy)
 
 
 def _batch(bench: Bench, store: Store, copy: Path, workers: int) -> None:
@@ -270,9 +271,3 @@ def _single_writes(http: httpx.Client, store: Store, *, until: threading.Event |
         http.post("/api/memories", json=body).raise_for_status()
         times.append(1000 * (time.perf_counter() - started))
     return times
-
-
-def _remove(database: Path) -> None:
-    connection.close()
-    for end in ("", "-wal", "-shm"):
-        database.with_name(database.name + end).unlink(missing_ok=True)
