@@ -8,13 +8,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from django.db import models
 from django.db.models import F, QuerySet
 
 from memories import audit, prepared, storage
+from memories.errors import Conflict, Forbidden, Invalid
 from memories.models import SHARED_PARTITION, TRUST, Agent, Membership, Memory, Scope, Source, Token, Workspace
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 Private = Literal["own", "none", "all"]
 M = TypeVar("M", bound=models.Model)
@@ -119,6 +123,24 @@ def principal_of_member(membership: Membership, *, request_id: str = "") -> Prin
     )
 
 
+def principal_of_superuser(
+    user: AbstractBaseUser | AnonymousUser, workspace_id: int, *, request_id: str = ""
+) -> Principal:
+    """Return who the person that runs the house is in any one workspace: an admin who sees all of it.
+
+    Raises Forbidden for anybody else, who is a member or nobody.
+    """
+    if not (user.is_active and getattr(user, "is_superuser", False)):
+        raise Forbidden("only a superuser enters every workspace")
+    return Principal(
+        workspace_id=workspace_id,
+        agent_id=None,
+        role=Membership.Role.ADMIN,
+        private="all",
+        actor=Actor(f"user {user.get_username()}", request_id, is_person=True),
+    )
+
+
 def digest_of(secret: str) -> str:
     """Return the SHA-256 (hex) under which a token is kept. 256 random bits need no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -160,6 +182,59 @@ def create_token(
 
 
 @storage.write
+def change_token(
+    token: Token,
+    *,
+    actor: Actor,
+    now: datetime,
+    expires_at: datetime | None,
+    may_write_shared: bool,
+    sources: Sequence[str],
+) -> bool:
+    """Return whether anything changed. A live token's end may be moved, what it may do only narrowed.
+
+    Raises Forbidden for what would give it more rights: those come with a new token, which is seen to be made.
+    Raises Conflict for a token that is revoked or has expired: nothing makes it open the door again.
+    """
+    row = Token.objects.select_for_update().get(pk=token.pk)
+    if not row.is_live(now):
+        raise Conflict(f"token {row.prefix} is {'expired' if row.revoked_at is None else 'revoked'}; make a new one")
+    if expires_at is not None and expires_at <= now and expires_at != row.expires_at:
+        raise Invalid("this time has passed; revoke the token to end it now", field="expires_at")
+    if may_write_shared and not row.may_write_shared:
+        raise Forbidden("a token does not get this right later; make a new one", field="may_write_shared")
+    more = [source for source in sources if source not in row.sources]
+    if more:
+        raise Forbidden(f"a token does not get more sources later ({', '.join(more)}); make a new one", field="sources")
+    fewer = [source for source in row.sources if source not in sources]
+    said = []
+    if expires_at != row.expires_at:
+        said.append(f"expires_at={_time(row.expires_at)}->{_time(expires_at)}")
+    if may_write_shared != row.may_write_shared:
+        said.append("may_write_shared=true->false")
+    if fewer:
+        said.append(f"sources_removed={','.join(fewer)}")
+    if not said:
+        return False
+    kept = [source for source in row.sources if source in sources]
+    Token.objects.filter(pk=row.pk).update(expires_at=expires_at, may_write_shared=may_write_shared, sources=kept)
+    token.expires_at, token.may_write_shared, token.sources = expires_at, may_write_shared, kept
+    audit.record(
+        "token.change",
+        actor=actor.name,
+        workspace_id=row.agent.workspace_id,
+        target=f"token {row.prefix}",
+        result=" ".join(said),
+        request_id=actor.request_id,
+    )
+    return True
+
+
+def _time(moment: datetime | None) -> str:
+    return "never" if moment is None else moment.isoformat(timespec="seconds")
+
+
+@storage.write
 def revoke_token(token: Token, *, actor: Actor, now: datetime) -> bool:
     """Return whether the token was open until now. A revoked one stays revoked."""
     if not Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
@@ -194,6 +269,12 @@ def _token_query(values: dict[str, Any]) -> QuerySet:
         *columns, agent_name=F("agent__name"), workspace_id=F("agent__workspace_id")
     )
     return found
+
+
+def agent_name(agent_id: int) -> str:
+    """Return the agent's name. Only for agents of rows that the principal may see."""
+    found = prepared.rows("agent name", {"id": agent_id}, lambda v: Agent.objects.filter(pk=v["id"]).values("name"))
+    return str(next(found)["name"])
 
 
 @storage.write

@@ -7,8 +7,11 @@ import regex
 _SURROGATES = regex.compile(r"[\ud800-\udfff]")
 _CLUSTER = regex.compile(r"\X")
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
-# Controls, line and paragraph separators, and the invisible marks that reorder or hide what stands on a line.
-_UNSAFE = regex.compile(r"[\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# Controls, line and paragraph separators, the invisible marks that reorder or hide what stands on a line, and the tag
+# characters, which spell out words that only a model reads.
+_UNSAFE = regex.compile(
+    r"[\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def clean_text(text: str) -> str:
@@ -34,5 +37,9 @@ def cut(text: str, length: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line: backslashes, control, separator and direction marks written as escapes."""
-    return _UNSAFE.sub(lambda mark: _ESCAPES.get(mark[0]) or f"\\u{ord(mark[0]):04x}", text)
+    """Return the text as one line: backslashes, controls, separating, ordering and hidden marks as escapes."""
+    return _UNSAFE.sub(lambda mark: _ESCAPES.get(mark[0]) or _escape(ord(mark[0])), text)
+
+
+def _escape(point: int) -> str:
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

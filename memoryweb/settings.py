@@ -88,12 +88,18 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
-AXES_FAILURE_LIMIT = 5
+AXES_HANDLER = "memoryweb.login_limits.LoginLimits"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address"]  # the pair, then the address over all names
+AXES_FAILURE_LIMIT = 5  # of the pair
+LOGIN_FAILURES_PER_ADDRESS = 20
 AXES_COOLOFF_TIME = 0.25  # hours
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # trying on makes neither the wait nor the records longer
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "memoryweb.proxies.client_address"
+AXES_LOCKOUT_CALLABLE = "memoryweb.login_limits.locked_out"
 AXES_VERBOSE = False
+# The log shows addresses, for fail2ban and the like; a name may be a password typed into the wrong field.
+AXES_SENSITIVE_PARAMETERS = ["username", "csrfmiddlewaretoken"]
 
 # Requests and answers
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # bytes; a larger body is refused with 413
@@ -105,6 +111,7 @@ SESSION_COOKIE_HTTPONLY = True
 # Language and time
 LANGUAGE_CODE = "en"
 USE_I18N = True
+FORMAT_MODULE_PATH = ["memoryweb.formats"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -141,6 +148,7 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django.server": {"level": "WARNING"},
+        "axes": {"level": "WARNING"},
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
     },
 }
