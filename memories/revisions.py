@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.db import connection, transaction
-from django.db.models import Count, F
+from django.db.models import Count, F, QuerySet
 
+from memories import prepared
 from memories.access import Actor, partition_for
 from memories.errors import Conflict, NotFound, Stale
 from memories.models import (
@@ -49,6 +52,8 @@ FIELDS = (
     "metadata",
 )
 """Every field whose change is a Revision."""
+TAGGED = {"tags", "partition", "status", "source", "expires_at"}
+"""Fields that stand in MemoryTag too."""
 
 
 def create(
@@ -73,12 +78,112 @@ def create(
     )
     memory.partition = partition_for(memory.scope, agent_id)
     memory.content_hash = content_hash(memory.content)
-    memory.save(force_insert=True)
+    prepared.insert(memory)
     _write_tags(memory, memory.tags)
     _count(memory, +1)
     after = {name: as_json(getattr(memory, name)) for name in FIELDS}
     _record(memory, 1, verb=verb, before={}, after=after, by=by, now=created_at or now, reason=reason)
     return memory
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One revision that a memory brings along from elsewhere, written as it is."""
+
+    number: int
+    verb: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    actor: str
+    reason: str
+    request_id: str
+    at: datetime
+
+
+def load(rows: Sequence[tuple[Memory, Sequence[Past]]]) -> None:
+    """Write new memories in bulk, each with its whole history; nothing is added to it.
+
+    Partition, content hash and revision number are set here; every other field comes with the memory, which then has
+    its id.
+    """
+    for memory, history in rows:
+        memory.partition = partition_for(memory.scope, memory.agent_id)
+        memory.content_hash = "" if memory.status == Status.ERASED else content_hash(memory.content)
+        memory.revision = history[-1].number
+    Memory.objects.bulk_create([memory for memory, _ in rows])
+    MemoryTag.objects.bulk_create([tag for memory, _ in rows for tag in _tag_rows(memory, memory.tags)])
+    Revision.objects.bulk_create(
+        Revision(
+            memory=memory,
+            number=past.number,
+            verb=past.verb,
+            before=past.before,
+            after=past.after,
+            actor=past.actor,
+            reason=past.reason,
+            request_id=past.request_id,
+            created_at=past.at,
+        )
+        for memory, history in rows
+        for past in history
+    )
+    for counted, step in Counter(_counted(memory) for memory, _ in rows).items():
+        _add_to_count(counted, step)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place in a loaded memory that names another one, which had no id yet when it was loaded.
+
+    ``part`` is the row itself or a side of its revision ``number``; ``at`` is that revision's time, which tells that it
+    is still the loaded one (None: not checked).
+    """
+
+    memory_id: int
+    number: int
+    at: datetime | None
+    part: Literal["row", "before", "after"]
+    field: Literal["merged_into_id", "kept_beside_id"]
+    target_id: int
+
+
+def connect(references: Sequence[Reference]) -> int:
+    """Return how many places were filled in. This completes ``load`` and is no change of the memory.
+
+    Left alone is what already names a memory, and what was changed since the memory was loaded.
+    """
+    ids = {reference.memory_id for reference in references}
+    numbers = {reference.number for reference in references}
+    memories = Memory.objects.only("pk", "revision", "merged_into_id", "kept_beside_id").in_bulk(ids)
+    found = Revision.objects.filter(memory_id__in=ids, number__in=numbers)
+    revisions = {(revision.memory_id, revision.number): revision for revision in found}
+    filled, touched = 0, set()
+    for reference in references:
+        place = reference.memory_id, reference.number
+        revision = revisions.get(place)
+        if revision is None or reference.at not in (None, revision.created_at):
+            continue
+        if reference.part == "row":
+            filled += _connect_row(memories[reference.memory_id], reference)
+            continue
+        values = revision.before if reference.part == "before" else revision.after
+        if values.get(reference.field, 0) is None:
+            values[reference.field] = reference.target_id
+            touched.add(place)
+            filled += 1
+    for place in touched:
+        revisions[place].save(update_fields=["before", "after"])
+    return filled
+
+
+def _connect_row(memory: Memory, reference: Reference) -> bool:
+    if getattr(memory, reference.field) is not None:
+        return False
+    if memory.revision > reference.number:
+        later = memory.revisions.filter(number__gt=reference.number).values_list("before", flat=True)
+        if any(reference.field in before for before in later):
+            return False
+    return bool(Memory.objects.filter(pk=memory.pk).update(**{reference.field: reference.target_id}))
 
 
 def change(
@@ -116,7 +221,7 @@ def change(
     for name, value in values.items():
         setattr(memory, name, value)
     memory.revision = number
-    if "tags" in changed or "partition" in values:
+    if TAGGED & set(values):
         MemoryTag.objects.filter(memory=memory).delete()
         _write_tags(memory, memory.tags)
     if _counted(memory) != was:
@@ -137,9 +242,14 @@ def change(
 
 def mark_seen(memory: Memory, *, now: datetime) -> None:
     """Count that the memory was remembered again as it stands."""
-    Memory.objects.filter(pk=memory.pk).update(seen_count=F("seen_count") + 1, last_seen_at=now)
+    prepared.update("seen", {"id": memory.pk, "now": now}, _seen)
     memory.seen_count += 1
     memory.last_seen_at = now
+
+
+def _seen(values: dict[str, Any]) -> tuple[QuerySet, dict[str, Any]]:
+    seen = {"seen_count": F("seen_count") + 1, "last_seen_at": values["now"]}
+    return Memory.objects.filter(pk=values["id"]), seen
 
 
 def state_at(memory: Memory, number: int) -> dict[str, Any]:
@@ -249,7 +359,7 @@ def _record(
     now: datetime,
     reason: str,
 ) -> None:
-    Revision.objects.create(
+    revision = Revision(
         memory=memory,
         number=number,
         verb=verb,
@@ -260,6 +370,7 @@ def _record(
         request_id=by.request_id,
         created_at=now,
     )
+    prepared.insert(revision)
 
 
 def _refuse_taken_key(memory: Memory, values: Mapping[str, Any]) -> None:
@@ -281,11 +392,23 @@ def _refuse_taken_key(memory: Memory, values: Mapping[str, Any]) -> None:
 
 
 def _write_tags(memory: Memory, tags: list[str]) -> None:
-    if tags:
-        MemoryTag.objects.bulk_create(
-            MemoryTag(memory=memory, workspace_id=memory.workspace_id, partition=memory.partition, tag=tag)
-            for tag in dict.fromkeys(tags)
+    for tag in _tag_rows(memory, tags):
+        prepared.insert(tag)
+
+
+def _tag_rows(memory: Memory, tags: list[str]) -> list[MemoryTag]:
+    return [
+        MemoryTag(
+            memory=memory,
+            workspace_id=memory.workspace_id,
+            partition=memory.partition,
+            tag=tag,
+            active=memory.status == Status.ACTIVE,
+            restricted=memory.source in RESTRICTED_SOURCES,
+            expires_at=memory.expires_at,
         )
+        for tag in dict.fromkeys(tags)
+    ]
 
 
 Counted = tuple[int, str, str, int, bool]
@@ -307,15 +430,27 @@ def _add_to_count(counted: Counted | None, step: int) -> None:
     if counted is None:
         return
     workspace_id, partition, kind, importance, restricted = counted
-    key = {
-        "workspace_id": workspace_id,
-        "partition": partition,
-        "kind": kind,
-        "importance": importance,
-        "restricted": restricted,
-    }
-    if not ActiveCount.objects.filter(**key).update(rows=F("rows") + step):
-        ActiveCount.objects.create(**key, rows=step)
+    values: dict[str, prepared.Value] = {"workspace": workspace_id, "partition": partition, "kind": kind}
+
+    def one_count(values: dict[str, Any]) -> tuple[QuerySet, dict[str, Any]]:
+        chosen = ActiveCount.objects.filter(
+            workspace_id=values["workspace"],
+            partition=values["partition"],
+            kind=values["kind"],
+            importance=importance,
+            restricted__in=[restricted],
+        )
+        return chosen, {"rows": F("rows") + step}
+
+    if not prepared.update(("count", importance, restricted, step), values, one_count):
+        ActiveCount.objects.create(
+            workspace_id=workspace_id,
+            partition=partition,
+            kind=kind,
+            importance=importance,
+            restricted=restricted,
+            rows=step,
+        )
 
 
 def _without_text(fields: dict[str, Any]) -> dict[str, Any]:
