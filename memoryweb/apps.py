@@ -8,4 +8,4 @@ class MemorywebConfig(AppConfig):
     verbose_name = "memoryweb"
 
     def ready(self) -> None:
-        from memoryweb import checks  # noqa: F401  registers the system checks
+        from memoryweb import checks, first_login, schedules  # noqa: F401  they register checks and signal receivers

@@ -6,7 +6,7 @@ import glob
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -133,12 +133,12 @@ def backup_before_migration() -> Path | None:
     return target
 
 
-def unknown_migrations(contents: Contents) -> list[str]:
-    """Return the migrations of our own apps in a copy that this version does not have, as ``app.name``."""
+def unknown_migrations(applied: Collection[tuple[str, str]]) -> list[str]:
+    """Return the migrations of our own apps among those applied that this version does not have, as ``app.name``."""
     on_disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations or {}
     known = set(on_disk) | {replaced for migration in on_disk.values() for replaced in migration.replaces}
     ours = {app.label for app in apps.get_app_configs() if Path(app.path).is_relative_to(settings.BASE_DIR)}
-    return sorted(f"{app}.{name}" for app, name in contents.migrations - known if app in ours)
+    return sorted(f"{app}.{name}" for app, name in set(applied) - known if app in ours)
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def megabytes(size: int) -> str:
 def _check_origin(source: Path, contents: Contents) -> None:
     if not {"django_migrations", "memories_memory"} <= contents.tables:
         raise BackupError(f"{source} is no memoryweb backup: it is the database of something else")
-    unknown = unknown_migrations(contents)
+    unknown = unknown_migrations(contents.migrations)
     if unknown:
         raise BackupError(
             f"{source} was made by a newer memoryweb (it has {', '.join(unknown)}): install that version and try again"

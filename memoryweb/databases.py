@@ -26,11 +26,17 @@ def databases_from_url(url: str, *, data_dir: Path) -> dict[str, Any]:
 
     Raises ImproperlyConfigured naming DATABASE_URL for anything but ``sqlite:///relative`` or ``sqlite:////absolute``.
     """
-    parts = urlsplit(url or f"sqlite:///{data_dir / 'memoryweb.sqlite3'}")
+    if not url:
+        return {"default": sqlite_database(data_dir / "memoryweb.sqlite3")}
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     path = unquote(parts.path)[1:]
     if parts.scheme != "sqlite" or parts.netloc or not path:
+        # Not shown, since a URL may hold a password and the message ends in a log.
         raise ImproperlyConfigured(
-            f"DATABASE_URL={url!r} is not allowed: use sqlite:////absolute/path.sqlite3 or sqlite:///relative/path.sqlite3."
+            "DATABASE_URL is not allowed: use sqlite:////absolute/path.sqlite3 or sqlite:///relative/path.sqlite3."
         )
     return {"default": sqlite_database(Path(path))}
 

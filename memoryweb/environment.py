@@ -33,21 +33,32 @@ def read_bool(name: str, default: bool) -> bool:
 def read_int(name: str, default: int, *, least: int, most: int) -> int:
     """Return the variable as a whole number. Raises ImproperlyConfigured outside ``least`` to ``most``."""
     value = read_text(name, str(default))
-    try:
-        number = int(value)
-    except ValueError:
-        number = least - 1
+    digits = value.removeprefix("-")
+    # int() alone takes 8_000 and digits of every script too.
+    number = int(value) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else least - 1
     if not least <= number <= most:
         raise ImproperlyConfigured(f"{name}={value!r} is not allowed: use a whole number from {least} to {most}.")
     return number
 
 
-def read_path(name: str, default: Path) -> Path:
-    """Return the variable as an absolute path. Raises ImproperlyConfigured where a file stands in its place."""
-    path = Path(read_text(name, str(default))).expanduser().absolute()
-    if path.exists() and not path.is_dir():
-        raise ImproperlyConfigured(f"{name}={str(path)!r} is not allowed: it names a file, use a directory.")
-    return path
+def read_directory(name: str, default: Path) -> Path:
+    """Return the variable as the absolute path of a directory that can be written to, made with mode 0700 if missing.
+
+    Raises ImproperlyConfigured where that cannot be.
+    """
+    path = Path(read_text(name, str(default)))
+    try:
+        path = path.expanduser().absolute()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+    else:
+        if os.access(path, os.W_OK | os.X_OK):
+            return path
+        reason = "Permission denied"
+    raise ImproperlyConfigured(
+        f"{name}={str(path)!r} is not allowed ({reason}): use a directory that can be written to."
+    )
 
 
 def read_list(name: str, default: list[str]) -> list[str]:

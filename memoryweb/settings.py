@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from memoryweb.databases import databases_from_url
-from memoryweb.environment import read_bool, read_int, read_list, read_path, read_text
+from memoryweb.environment import read_bool, read_directory, read_int, read_list, read_text
 from memoryweb.proxies import parse_networks
 from memoryweb.secret_key import load_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-DATA_DIR = read_path("DATA_DIR", BASE_DIR / "data")
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+DATA_DIR = read_directory("DATA_DIR", BASE_DIR / "data")
 
 DEBUG = read_bool("DEBUG", False)
 SECRET_KEY = read_text("SECRET_KEY", "") or load_secret_key(DATA_DIR / "secret-key")
