@@ -26,7 +26,12 @@ LOCK_BUDGET = 20.0
 """Seconds a write waits for its turn before it gives up."""
 SLOW_WAIT = 1.0
 """Seconds after which a write's wait is logged."""
-WRITING_WORDS = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
+WRITING_WORDS = frozenset(
+    {"INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "ANALYZE", "VACUUM"}
+)
+SMALL_FILE = 32 * 1024 * 1024
+"""Bytes up to which a database file is written anew in a moment (0.3 s)."""
+PAGES_A_STEP = 500
 
 
 class WriteLockTimeout(OperationalError):
@@ -214,7 +219,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._release_write_lock()
 
     def _lock_single_writes(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-        first_word = sql.lstrip()[:7].rstrip().upper()
+        first_word = sql.lstrip()[:10].partition(" ")[0].upper()
         if self._write_lock is not None or self.in_atomic_block or first_word not in WRITING_WORDS:
             return execute(sql, params, many, context)
         try:
@@ -222,17 +227,63 @@ class DatabaseWrapper(base.DatabaseWrapper):
         finally:
             self._release_write_lock()
 
-    def drop_deleted_content(self) -> None:
-        """Remove what deleted and overwritten rows left in free pages and in the write-ahead log.
+    def drop_deleted_content(self, *, rewrite_up_to: int = SMALL_FILE) -> bool:
+        """Return whether nothing that was deleted or overwritten is left in the file and its write-ahead log.
 
-        Best effort and outside a transaction: a reader in the way leaves the rest to the next call.
-        https://sqlite.org/pragma.html#pragma_secure_delete
+        secure_delete=FAST zeroes rows where they stand, but leaves free pages. And where SQLite spreads the rows of a
+        full page over several, copies may stay between them, as of one erased memory in 200. A file of up to
+        ``rewrite_up_to`` bytes is written anew, which leaves neither; a larger one is shortened by its free pages.
+        Does nothing inside a transaction. A reader that does not end, a full disk and the like are logged.
         """
+        if self.in_atomic_block:
+            return False
+        try:
+            clean = self._pragma("page_count") * self._pragma("page_size") <= rewrite_up_to
+            if clean:
+                self._run_alone("VACUUM")
+            else:
+                self._cut_off_free_pages()
+            emptied = self._empty_log()
+        except OperationalError as error:
+            logger.warning("deleted content may be left in the database file: %s", error)
+            return False
+        if not emptied:
+            logger.warning("deleted content may be left in the write-ahead log: a reader holds it")
+        return clean and emptied
+
+    def _cut_off_free_pages(self) -> None:
+        """Shorten the file by its free pages, in steps of some milliseconds between which others write."""
+        for _ in range(0, self._pragma("freelist_count"), PAGES_A_STEP):
+            self._run_alone(f"PRAGMA incremental_vacuum({PAGES_A_STEP})")
+
+    def _empty_log(self) -> bool:
+        """Return whether the write-ahead log was moved into the file and cut to nothing."""
+        for _ in range(3):
+            # Readers that begin now read past the log; those that began before are waited for.
+            ((busy, _, _),) = self._run_alone("PRAGMA wal_checkpoint(TRUNCATE)", patience=1)
+            if not busy:
+                return True
+            time.sleep(0.02)  # somebody else was about to do it
+        return False
+
+    def _pragma(self, name: str) -> int:
         with self.cursor() as cursor:
-            cursor.execute("PRAGMA incremental_vacuum")
-            cursor.fetchall()
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            cursor.fetchall()
+            cursor.execute(f"PRAGMA {name}")
+            return int(cursor.fetchone()[0])
+
+    def _run_alone(self, statement: str, *, patience: float = 0) -> list[Any]:
+        """Return the rows of a statement run with the write lock; ``patience``: seconds it waits for readers then."""
+
+        def run() -> list[Any]:
+            self._set_busy_timeout(patience)
+            with self.cursor() as cursor:
+                cursor.execute(statement)
+                return list(cursor.fetchall())
+
+        try:
+            return self._take_write_lock(run)  # type: ignore[no-any-return]
+        finally:
+            self._release_write_lock()
 
     def sqlite_version(self) -> str:
         """Return the version of the library that this connection runs on."""
