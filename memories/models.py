@@ -210,6 +210,11 @@ class Memory(models.Model):
         help_text="The more trusted memory whose key this write asked for.",
     )
     expires_at = models.DateTimeField(null=True, blank=True)
+    lapsed = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Expired, and taken out of the counts by upkeep; no change of the memory.",
+    )
     pinned = models.BooleanField(default=False)
     metadata = models.JSONField(default=dict, blank=True)
     seen_count = models.PositiveIntegerField(default=1)
@@ -260,11 +265,15 @@ class Memory(models.Model):
                 name="memory_recall_kind",
             ),
             models.Index(fields=["workspace", "partition", "status", "id"], name="memory_listed"),
-            models.Index(fields=["workspace", "partition", "content_hash"], name="memory_equal_text"),
+            models.Index(
+                # With everything that remembering asks, or the planner takes an index in the order of ids and walks it.
+                fields=["workspace", "partition", "content_hash", "subject", "status", "id"],
+                name="memory_equal_text",
+            ),
             models.Index(
                 # All that the count of expired memories asks for, so that it reads no rows.
                 fields=["workspace", "partition", "restricted", "expires_at", "importance", "kind"],
-                condition=Q(status=Status.ACTIVE, expires_at__isnull=False),
+                condition=Q(status=Status.ACTIVE, expires_at__isnull=False, lapsed=False),
                 name="memory_expiring",
             ),
             models.Index(fields=["merged_into"], condition=Q(merged_into__isnull=False), name="memory_merged_into"),

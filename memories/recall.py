@@ -225,7 +225,8 @@ class _Asked:
 
     def _expired(self, values: dict[str, Any]) -> QuerySet:
         rows = self._fitting(self.seen(Memory, values), values, "")
-        return _number(rows.filter(status=Status.ACTIVE, expires_at__lte=values["now"]), Count("id"))
+        expired = rows.filter(status=Status.ACTIVE, expires_at__lte=values["now"], lapsed__in=[False])
+        return _number(expired, Count("id"))
 
     def _entries(self, tag: Any, values: dict[str, Any]) -> QuerySet[MemoryTag]:
         restricted = [False, True] if self.filters.include_restricted else [False]
@@ -377,7 +378,7 @@ def list_memories(principal: Principal, filters: Filters, *, cursor: int | None,
         rows = rows.filter(created_at__lt=filters.until)
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
-    rows = _with_tags(rows, list(filters.tags))
+    rows = _listed_tags(principal, rows, filters.tags)
     partitions = _partitions(principal, filters.scope)
     if partitions is None and filters.scope is not None:
         rows = rows.exclude(partition=SHARED_PARTITION)
@@ -386,6 +387,15 @@ def list_memories(principal: Principal, filters: Filters, *, cursor: int | None,
     found = list(_merge(shown).order_by("-id")[: limit + 1]) if shown and partitions != [] else []
     page = [row_json(row) for row in found[:limit]]
     return Page(page, str(page[-1]["id"]) if len(found) > limit else None)
+
+
+def _listed_tags(principal: Principal, rows: QuerySet[Memory], tags: tuple[str, ...]) -> QuerySet[Memory]:
+    if tags:
+        tagged = visible_to(principal, MemoryTag).filter(tag=tags[0]).values_list("memory_id", flat=True)
+        few = list(tagged[: RARE_TAG + 1])
+        if len(few) <= RARE_TAG:
+            rows, tags = rows.filter(pk__in=few), tags[1:]
+    return _with_tags(rows, list(tags))
 
 
 def history(principal: Principal, memory_id: int, *, cursor: int | None, limit: int) -> Page:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from django.db import connection, transaction
 from django.db.models import Count, F, QuerySet
 
-from memories import prepared
+from memories import prepared, storage
 from memories.access import Actor, partition_for
 from memories.errors import Conflict, NotFound, Stale
 from memories.models import (
@@ -212,6 +212,8 @@ def change(
         values["content_hash"] = content_hash(changed["content"])
     if "scope" in changed:
         values["partition"] = partition_for(changed["scope"], memory.agent_id)
+    if memory.lapsed and "expires_at" in changed:
+        values["lapsed"] = False
     if touch:
         values["updated_at"] = now
     _refuse_taken_key(memory, values)
@@ -319,11 +321,28 @@ def _drop_deleted_content() -> None:
         drop()
 
 
+@storage.write
+def sweep_expired(*, now: datetime, most: int = 500) -> int:
+    """Return how many memories, ``most`` at most, were found expired and taken out of the counts.
+
+    Recall looks at the clock itself and does not depend on it; but what has expired need not be counted off each time.
+    """
+    expired = list(
+        Memory.objects.select_for_update()
+        .filter(status=Status.ACTIVE, expires_at__lte=now, lapsed=False)
+        .only("workspace_id", "partition", "kind", "importance", "source", "status", "lapsed")[:most]
+    )
+    Memory.objects.filter(pk__in=[memory.pk for memory in expired]).update(lapsed=True)
+    for counted, rows in Counter(_counted(memory) for memory in expired).items():
+        _add_to_count(counted, -rows)
+    return len(expired)
+
+
 def recount() -> None:
     """Make the counts anew from the rows, for loads that went around this module."""
     ActiveCount.objects.all().delete()
     groups = (
-        Memory.objects.filter(status=Status.ACTIVE)
+        Memory.objects.filter(status=Status.ACTIVE, lapsed=False)
         .values("workspace_id", "partition", "kind", "importance", "restricted")
         .annotate(rows=Count("id"))
         .order_by()
@@ -344,8 +363,9 @@ def from_json(name: str, value: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    # JSON tells 1 from true, so a change from one to the other is a change.
-    return type(one) is type(other) and one == other if isinstance(one, dict | list) else one == other
+    if isinstance(one, dict | list):  # JSON tells 1 from true and Python does not, so they are compared as JSON
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return bool(one == other)
 
 
 def _record(
@@ -415,8 +435,8 @@ Counted = tuple[int, str, str, int, bool]
 
 
 def _counted(memory: Memory) -> Counted | None:
-    """Return which count the memory belongs to, None while it is not active."""
-    if memory.status != Status.ACTIVE:
+    """Return which count the memory belongs to, None while it is not active or known to have expired."""
+    if memory.status != Status.ACTIVE or memory.lapsed:
         return None
     restricted = memory.source in RESTRICTED_SOURCES
     return memory.workspace_id, memory.partition, memory.kind, memory.importance, restricted
@@ -430,7 +450,12 @@ def _add_to_count(counted: Counted | None, step: int) -> None:
     if counted is None:
         return
     workspace_id, partition, kind, importance, restricted = counted
-    values: dict[str, prepared.Value] = {"workspace": workspace_id, "partition": partition, "kind": kind}
+    values: dict[str, prepared.Value] = {
+        "workspace": workspace_id,
+        "partition": partition,
+        "kind": kind,
+        "step": step,
+    }
 
     def one_count(values: dict[str, Any]) -> tuple[QuerySet, dict[str, Any]]:
         chosen = ActiveCount.objects.filter(
@@ -440,9 +465,9 @@ def _add_to_count(counted: Counted | None, step: int) -> None:
             importance=importance,
             restricted__in=[restricted],
         )
-        return chosen, {"rows": F("rows") + step}
+        return chosen, {"rows": F("rows") + values["step"]}
 
-    if not prepared.update(("count", importance, restricted, step), values, one_count):
+    if not prepared.update(("count", importance, restricted), values, one_count):
         ActiveCount.objects.create(
             workspace_id=workspace_id,
             partition=partition,

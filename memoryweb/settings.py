@@ -51,13 +51,13 @@ MIDDLEWARE = [
     "memoryweb.proxies.behind_proxy",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "memoryweb.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "memoryweb.middleware.Csrf",
+    "memoryweb.middleware.Users",
+    "memoryweb.middleware.Messages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
+    "memoryweb.middleware.Htmx",
     "axes.middleware.AxesMiddleware",
 ]
 

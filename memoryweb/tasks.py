@@ -14,10 +14,13 @@ from django_q.models import Failure
 
 from memories import storage
 from memories.idempotency import forget_old_keys
+from memories.revisions import sweep_expired
 from memoryweb.models import Heartbeat
 
 KEPT_DAYS = 90
 """Days that the records of logins and of failed tasks are kept."""
+SWEEPS = 20
+"""Transactions of 500 expired memories each that one task takes on."""
 
 
 @storage.write
@@ -29,14 +32,26 @@ def heartbeat() -> str:
 
 
 def upkeep() -> str:
-    """Delete what is no longer needed: answered request keys, expired sessions, old logins and failures."""
+    """Take expired memories out of the counts, and delete answered request keys, expired sessions and old logins."""
     now = timezone.now()
+    expired = _sweep_expired(now)
     old = now - timedelta(days=KEPT_DAYS)
     keys = forget_old_keys(now=now)
     sessions, _ = Session.objects.filter(expire_date__lt=now).delete()
     logins = _forget_logins(now=now, kept_since=old)
     failures, _ = Failure.objects.filter(stopped__lt=old).delete()
-    return f"ok keys={keys} sessions={sessions} logins={logins} failures={failures}"
+    return f"ok expired={expired} keys={keys} sessions={sessions} logins={logins} failures={failures}"
+
+
+def _sweep_expired(now: datetime) -> int:
+    """Return how many memories were swept; what does not fit into a short task waits for the next one."""
+    swept = 0
+    for _ in range(SWEEPS):
+        found = sweep_expired(now=now)
+        swept += found
+        if not found:
+            break
+    return swept
 
 
 def _forget_logins(*, now: datetime, kept_since: datetime) -> int:

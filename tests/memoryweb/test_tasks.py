@@ -71,7 +71,7 @@ def test_upkeep_deletes_what_is_over_and_keeps_the_rest() -> None:
             name = f"{days} {success}"
             Task.objects.create(id=name, name=name, func="f", started=then, stopped=then, success=success)
 
-    assert tasks.upkeep() == "ok keys=1 sessions=1 logins=4 failures=1"
+    assert tasks.upkeep() == "ok expired=0 keys=1 sessions=1 logins=4 failures=1"
 
     assert IdempotencyKey.objects.get().key == "1"
     assert Session.objects.get().session_key == "1"
