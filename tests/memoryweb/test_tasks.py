@@ -79,7 +79,7 @@ def test_upkeep_deletes_what_is_over_and_keeps_the_rest() -> None:
     assert set(AccessLog.objects.values_list("username", flat=True)) == {"0", "89"}
     assert set(AccessFailureLog.objects.values_list("username", flat=True)) == {"0", "89"}
     assert set(Task.objects.filter(success=False).values_list("name", flat=True)) == {"0 False", "89 False"}
-    assert tasks.upkeep() == "ok keys=0 sessions=0 logins=0 failures=0"
+    assert tasks.upkeep() == "ok expired=0 keys=0 sessions=0 logins=0 failures=0"
 
 
 def test_migrating_makes_every_schedule_once() -> None:
