@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -22,8 +22,8 @@ from memories.json_lines import FORMAT, LINE_MAX, ORIGIN, REFERENCES, ROW, VERSI
 from memories.models import SHARED_PARTITION, Agent, ImportedItem, Memory, Revision, Workspace
 
 T = TypeVar("T")
-CHUNK = 200
-"""Memories that are read at a time."""
+CHUNK, HISTORY = 100, 20
+"""Memories, and revisions of them, that are read at a time."""
 
 
 @dataclass
@@ -65,15 +65,16 @@ def export_memories(
     rows = everything(Memory).filter(workspace=workspace).order_by("pk")
     if agent is not None:
         rows = rows.filter(agent=agent)
-    # The place of an id in this list is its number in the file: 8 bytes a memory, and the only thing held in memory.
-    ids = array("q", rows.values_list("pk", flat=True).iterator(chunk_size=2000))
-    writer = _Writer(ids)
-    on_start(len(ids))
-    out.write(to_line({"format": FORMAT, "version": VERSION, "memories": len(ids)}))
-    # While this statement is open SQLite shows one state of the store to it and to those inside the loop.
-    with _closed(rows.values("pk", *ROW.values()).iterator(chunk_size=CHUNK)) as columns:
-        while chunk := list(islice(columns, CHUNK)):
-            with _closed(writer.lines([row for row in chunk if writer.number(row["pk"]) is not None])) as lines:
+    # As long as this statement has rows to give, SQLite shows one state of the store to all statements beside it.
+    with _closed(rows.values_list("pk").iterator(chunk_size=1)) as anchor:
+        next(anchor, None)
+        # An id's place in this list is its number in the file: 8 bytes a memory, and all that is held of them.
+        ids = array("q", rows.values_list("pk", flat=True).iterator(chunk_size=2000))
+        writer = _Writer(ids)
+        on_start(len(ids))
+        out.write(to_line({"format": FORMAT, "version": VERSION, "memories": len(ids)}))
+        for start in range(0, len(ids), CHUNK):
+            with _closed(writer.lines(ids[start : start + CHUNK])) as lines:
                 for line in lines:
                     out.write(line)
                     on_memory()
@@ -103,12 +104,12 @@ class _Writer:
         place = bisect_left(self.ids, memory_id)
         return place + 1 if place < len(self.ids) and self.ids[place] == memory_id else None
 
-    def lines(self, rows: Sequence[dict[str, Any]]) -> Iterator[bytes]:
-        """Yield the line of each row."""
-        ids = [row["pk"] for row in rows]
+    def lines(self, ids: Sequence[int]) -> Iterator[bytes]:
+        """Yield the line of each memory."""
+        rows = list(everything(Memory).filter(pk__in=ids).order_by("pk").values("pk", *ROW.values()))
         imported = _imported_items(ids)
         revisions = Revision.objects.filter(memory_id__in=ids).order_by("memory_id", "number")
-        with _closed(revisions.iterator(chunk_size=CHUNK)) as ordered:
+        with _closed(revisions.iterator(chunk_size=HISTORY)) as ordered:
             histories = groupby(ordered, key=lambda revision: revision.memory_id)
             owner, history = next(histories, (None, iter(())))
             for row in rows:

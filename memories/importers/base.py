@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections import Counter
@@ -19,7 +20,8 @@ from memories.json_lines import LINE_MAX
 
 HEAD_BYTES = 64 * 1024
 HEAD_LINES = 100
-"""How much of a file decides its format."""
+HEAD_MOST = 16 * 2**20
+"""How much of a file decides its format: so many lines, but none that begins after so many bytes."""
 DEPTH_MAX = 100
 """Levels of nesting a value may have."""
 SHOWN = 20
@@ -173,14 +175,16 @@ class Document:
 
     @cached_property
     def first_values(self) -> list[Any]:
-        """Return the JSON values of the first lines; lines that hold none are left out."""
+        """Return the JSON values of the first lines; lines that hold none, or a huge list, are left out."""
         values: list[Any] = []
         self.file.seek(0)
         for _, raw in zip(range(HEAD_LINES), read_lines(self.file), strict=False):
-            try:
-                values.append(parse_line(raw))
-            except Bad:
-                continue
+            # A document that is one long line is not worth reading whole only to find that out.
+            if raw is not None and (len(raw) <= HEAD_BYTES or raw.startswith(b"{")):
+                with contextlib.suppress(Bad):
+                    values.append(parse_line(raw))
+            if self.file.tell() > HEAD_MOST:
+                break
         return values
 
     def values(self, report: Report) -> Iterator[tuple[int, int, Any]]:

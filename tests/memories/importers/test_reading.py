@@ -176,6 +176,14 @@ def test_finding_the_format_reads_the_beginning_alone(tmp_path: Path) -> None:
     assert len(document.first_values) == 100
 
 
+def test_a_document_of_one_huge_list_is_not_parsed_to_find_that_out(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x", b"[" + b"7," * 100_000 + b"7]", entity("Cat", "is grey"))
+
+    with Document(path) as document:
+        assert document.first_values == [entity("Cat", "is grey")]
+        assert document.start.startswith(b"[7,7")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_memory_that_only_the_database_refuses_loses_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
