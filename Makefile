@@ -26,7 +26,7 @@ test: setup-test
 	$(BIN)/lint-imports
 	$(SCRATCH) $(BIN)/python manage.py makemigrations --check --dry-run
 	$(SCRATCH) $(BIN)/python manage.py check
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: setup-test
 	@exec $(BIN)/python -m tests.benchmarks
