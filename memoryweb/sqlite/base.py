@@ -227,18 +227,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
         finally:
             self._release_write_lock()
 
-    def drop_deleted_content(self, *, rewrite_up_to: int = SMALL_FILE) -> bool:
+    def drop_deleted_content(self, *, rewrite_up_to: int | None = None) -> bool:
         """Return whether nothing that was deleted or overwritten is left in the file and its write-ahead log.
 
         secure_delete=FAST zeroes rows where they stand, but leaves free pages. And where SQLite spreads the rows of a
         full page over several, copies may stay between them, as of one erased memory in 200. A file of up to
-        ``rewrite_up_to`` bytes is written anew, which leaves neither; a larger one is shortened by its free pages.
+        ``rewrite_up_to`` bytes (SMALL_FILE) is written anew, which leaves neither; a larger one loses its free pages.
         Does nothing inside a transaction. A reader that does not end, a full disk and the like are logged.
         """
         if self.in_atomic_block:
             return False
         try:
-            clean = self._pragma("page_count") * self._pragma("page_size") <= rewrite_up_to
+            limit = SMALL_FILE if rewrite_up_to is None else rewrite_up_to
+            clean = self._pragma("page_count") * self._pragma("page_size") <= limit
             if clean:
                 self._run_alone("VACUUM")
             else:

@@ -63,8 +63,9 @@ arguments = {
     "forget": st.tuples(who, which, reasons),
     "restore": st.tuples(who, which, st.none() | st.integers(1, 4)),
     "erase": st.tuples(which),
+    "sweep": st.tuples(),
 }
-often = ["revise"] * 7 + ["remember"] * 4 + ["restore"] * 5 + ["erase"] + ["forget"] * 3
+often = ["revise"] * 7 + ["remember"] * 4 + ["restore"] * 5 + ["erase", "sweep"] + ["forget"] * 3
 steps = st.sampled_from(often).flatmap(lambda verb: st.tuples(st.just(verb), arguments[verb]))
 
 
@@ -115,6 +116,9 @@ class House:
     def erase(self, which: int) -> Memory | None:
         return self.on(which, lambda pk: erase(self.admin, pk, reason="asked to", now=self.now).memory)
 
+    def sweep(self) -> None:
+        revisions.sweep_expired(now=self.now)
+
     def on(self, which: int, act: Callable[[int], Memory]) -> Memory | None:
         ids = list(Memory.objects.order_by("id").values_list("pk", flat=True))
         return act(ids[which % len(ids)]) if ids else None
@@ -140,10 +144,15 @@ def principal_for(agent: Any, **options: Any) -> Principal:
 
 
 def check_counts() -> None:
-    active = Memory.objects.filter(status=Status.ACTIVE)
+    active = Memory.objects.filter(status=Status.ACTIVE, lapsed=False)
     real = Counter(active.values_list("workspace_id", "partition", "kind", "importance", "restricted"))
     kept = ActiveCount.objects.values_list("workspace_id", "partition", "kind", "importance", "restricted", "rows")
     assert {tuple(row[:-1]): row[-1] for row in kept if row[-1]} == dict(real)
+
+
+def check_lapsed(now: datetime) -> None:
+    """Only what has expired is left out of the counts: recall takes the rest of it off itself."""
+    assert not Memory.objects.filter(status=Status.ACTIVE, lapsed=True).exclude(expires_at__lte=now).exists()
 
 
 def check_tags() -> None:
@@ -215,6 +224,7 @@ def test_counts_tags_and_history_are_true_after_any_sequence_of_verbs(db: None, 
         for verb, values in sequence:
             house.do(verb, *values)
             check_counts()
+            check_lapsed(house.now)
         check_tags()
         check_history(house)
         check_texts(house)

@@ -127,7 +127,11 @@ def test_two_starts_at_once_take_turns(empty_store: Path) -> None:
         other.ready()
         assert rows(empty_store, "SELECT count(*) FROM auth_user") == [(1,)]
         assert rows(empty_store, "SELECT count(*) FROM memories_token") == [(1,)]
-        assert rows(empty_store, "SELECT name FROM django_q_schedule ORDER BY name") == [("heartbeat",), ("upkeep",)]
+        assert rows(empty_store, "SELECT name FROM django_q_schedule ORDER BY name") == [
+            ("clean up",),
+            ("heartbeat",),
+            ("upkeep",),
+        ]
         assert one.stop() == 0
         assert other.stop() == 0
 
