@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from memories import audit
 from memories.access import Actor, everything
 from memories.errors import Conflict, NotFound
-from memories.json_lines import FORMAT, LINE_MAX, ORIGIN, REFERENCES, ROW, VERSION, origin_of, plain, to_line
+from memories.json_lines import FORMAT, LEFT_OUT, LINE_MAX, ORIGIN, REFERENCES, ROW, VERSION, origin_of, plain, to_line
 from memories.models import SHARED_PARTITION, Agent, ImportedItem, Memory, Revision, Workspace
 
 T = TypeVar("T")
@@ -164,6 +164,7 @@ class _Writer:
         return {
             REFERENCES.get(name, name): self._reference(value) if name in REFERENCES else plain(value)
             for name, value in sorted(values.items())
+            if name not in LEFT_OUT
         }
 
     def _reference(self, memory_id: int | None) -> int | None:

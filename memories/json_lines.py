@@ -24,6 +24,8 @@ WHOLE_WORKSPACE = "*"
 """``ImportedItem.partition`` of an origin: a memory keeps it when its scope changes."""
 REFERENCES = {"merged_into_id": "merged_into", "kept_beside_id": "kept_beside"}
 """Fields that name another memory, by the name under which they hold its number in the file."""
+LEFT_OUT = frozenset({"message_id"})
+"""Fields that name what a file of memories does not bring."""
 ROW = {
     "agent": "agent__name",
     "scope": "scope",

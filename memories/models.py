@@ -1,6 +1,7 @@
-"""What is stored: workspaces and who may enter them, memories with every past state, the audit log.
+"""What is stored: workspaces and who may enter them, memories with every past state, transcripts, the audit log.
 
-Memory rows are written by memories/revisions.py alone, audit entries by memories/audit.py alone.
+Memory rows are written by memories/revisions.py alone, audit entries by memories/audit.py alone, sessions and their
+messages by memories/transcripts.py alone.
 """
 
 from __future__ import annotations
@@ -209,6 +210,15 @@ class Memory(models.Model):
         db_index=False,
         help_text="The more trusted memory whose key this write asked for.",
     )
+    message = models.ForeignKey(
+        "Message",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="memories",
+        db_index=False,
+        help_text="What it was taken from.",
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     lapsed = models.BooleanField(
         default=False,
@@ -278,6 +288,7 @@ class Memory(models.Model):
             ),
             models.Index(fields=["merged_into"], condition=Q(merged_into__isnull=False), name="memory_merged_into"),
             models.Index(fields=["kept_beside"], condition=Q(kept_beside__isnull=False), name="memory_kept_beside"),
+            models.Index(fields=["message"], condition=Q(message__isnull=False), name="memory_from_message"),
         ]
 
     def __str__(self) -> str:
@@ -410,3 +421,130 @@ class ImportedItem(models.Model):
                 fields=["workspace", "partition", "source", "external_id", "content_hash"], name="imported_item_once"
             )
         ]
+
+
+SUBAGENT = "subagent"
+"""``Session.source`` of what a sub-agent did for its parent session."""
+SUMMARY = "summary"
+"""``Message.display_kind`` of what stands for messages that were summarised away."""
+LABEL_MAX = 100
+"""Characters of a source or a role."""
+
+
+class Session(models.Model):
+    """One transcript: a conversation of an agent, or a part of one that its ``parent`` began."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sessions", db_index=False)
+    # RESTRICT: an agent goes with its whole workspace, never alone while something is known of it.
+    agent = models.ForeignKey(Agent, on_delete=models.RESTRICT, related_name="sessions")
+    scope = models.CharField(max_length=10, choices=Scope.choices, default=Scope.AGENT)
+    partition = models.CharField(max_length=30, editable=False)
+    external_id = models.CharField(max_length=NAME_MAX, help_text="The caller's own name for it.")
+    # Case folding makes one character three at most.
+    folded_id = models.CharField(max_length=3 * NAME_MAX, editable=False)
+    source = models.CharField(max_length=LABEL_MAX, help_text="Where it took place, as cli or telegram.")
+    model = models.CharField(max_length=NAME_MAX, blank=True, default="")
+    title = models.CharField(max_length=NAME_MAX, blank=True, default="")
+    parent = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="children",
+        db_index=False,
+        help_text="The session that it continues, or works for.",
+    )
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    last_active_at = models.DateTimeField(help_text="The time of its newest message, or its start.")
+    archived = models.BooleanField(default=False)
+    metadata = models.JSONField(default=dict, blank=True)
+    message_count = models.PositiveIntegerField(default=0, help_text="Messages that are not rewound.")
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "partition", "external_id"], name="session_id_once_a_partition"
+            ),
+            models.CheckConstraint(condition=~Q(external_id=""), name="session_id_not_blank"),
+            models.CheckConstraint(
+                condition=Q(scope=Scope.SHARED, partition=SHARED_PARTITION)
+                | Q(scope=Scope.AGENT, partition__startswith="agent:"),
+                name="session_partition_follows_scope",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "partition", "last_active_at", "id"], name="session_recent"),
+            # For people, who see every partition of the workspace.
+            models.Index(fields=["workspace", "last_active_at", "id"], name="session_recent_of_all"),
+            models.Index(fields=["workspace", "partition", "folded_id", "last_active_at"], name="session_named"),
+            models.Index(
+                fields=["parent", "started_at", "id"], condition=Q(parent__isnull=False), name="session_continued"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"session {self.pk}"
+
+
+class Message(models.Model):
+    """One message of a session. Its order there is (timestamp, id).
+
+    ``active`` is live. Not active but ``compacted`` was summarised away and is still found. Neither is rewound: nothing
+    shows it unless it is asked for by name.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages", db_index=False)
+    # The session's, so that messages are filtered without it.
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="messages", db_index=False)
+    partition = models.CharField(max_length=30, editable=False)
+    external_id = models.CharField(max_length=NAME_MAX, null=True, blank=True)
+    role = models.CharField(max_length=LABEL_MAX)
+    content = models.TextField(blank=True, default="")
+    parts = models.JSONField(null=True, blank=True, help_text="The content as it came, where it came in parts.")
+    tool_name = models.CharField(max_length=NAME_MAX, blank=True, default="")
+    tool_calls = models.JSONField(null=True, blank=True, help_text="The calls as they came.")
+    tool_text = models.TextField(
+        blank=True, default="", editable=False, help_text="Names and argument values of the calls, as text."
+    )
+    timestamp = models.DateTimeField()
+    active = models.BooleanField(default=True)
+    compacted = models.BooleanField(default=False)
+    # The audit entries of the acts, by which they are taken back; 0 where it came so from elsewhere.
+    rewound_by = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
+    compacted_by = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
+    display_kind = models.CharField(
+        max_length=LABEL_MAX,
+        blank=True,
+        default="",
+        help_text="What kind of bookkeeping it is; empty for what was said.",
+    )
+    trust = models.CharField(max_length=20, choices=Source.choices, default=Source.AGENT)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "external_id"],
+                condition=Q(external_id__isnull=False),
+                name="message_id_once_a_session",
+            ),
+            models.CheckConstraint(condition=~Q(external_id=""), name="message_id_not_blank"),
+            models.CheckConstraint(condition=~Q(active=True, compacted=True), name="message_live_or_compacted"),
+            models.CheckConstraint(condition=Q(trust__in=Source.values), name="message_trust_known"),
+        ]
+        indexes = [
+            models.Index(fields=["session", "timestamp", "id"], name="message_in_order"),
+            models.Index(fields=["session", "role", "timestamp", "id"], name="message_by_role"),
+            models.Index(fields=["workspace", "partition", "timestamp", "id"], name="message_newest"),
+            models.Index(
+                fields=["session", "rewound_by"], condition=Q(rewound_by__isnull=False), name="message_rewound"
+            ),
+            models.Index(
+                fields=["session", "compacted_by"], condition=Q(compacted_by__isnull=False), name="message_compacted"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"message {self.pk}"

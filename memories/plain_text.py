@@ -1,6 +1,14 @@
-"""Text as it is kept and cut: always valid Unicode, never split inside what a reader sees as one character."""
+"""Text as it is kept and cut: always valid Unicode, never split inside what a reader sees as one character.
+
+And the text in what is no plain text: messages that come in parts, and calls of tools.
+"""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import regex
 
@@ -43,3 +51,127 @@ def one_line(text: str) -> str:
 
 def _escape(point: int) -> str:
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def one_space(text: str) -> str:
+    """Return the text with every run of white space as one space, none at its ends."""
+    return " ".join(text.split())
+
+
+_UNSAID = {"thinking", "redacted_thinking", "reasoning"}
+_CALLS = {"tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call", "custom_tool_call"}
+# A call's own fields by the names that model makers give them.
+_WRAPPERS = ("function", "custom", "functionCall", "function_call", "tool_call", "toolCall", "tool_use", "toolUse")
+_NAMES = ("name", "tool_name", "toolName", "tool", "function")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input", "toolInput")
+_NO_TEXT = {"id", "type", "call_id", "index", "status", "object", *_NAMES}
+DEPTH_MAX = 64
+"""Levels of lists, objects and JSON texts inside each other that are looked into."""
+_DATA_URL = regex.compile(
+    r"data:[\w.+-]{1,100}/[\w.+-]{1,100}(?:;[\w.+=-]{1,100}){0,5};base64,[A-Za-z0-9+/_=-]*", regex.IGNORECASE
+)
+# Lines of 64 and more such characters, and the shorter line that may end them.
+_RUN = regex.compile(r"(?:[A-Za-z0-9+/_-]{64,}={0,2}(?:\r?\n)?)+(?:(?<=\n)[A-Za-z0-9+/_-]*={0,2}(?!\S))?")
+_HEX = regex.compile(r"[0-9A-Fa-f\s-]+")
+
+
+def text_of_parts(content: Any) -> str:
+    """Return the text of a message's content: of a text itself, or of a list of parts, a line each.
+
+    Images, files, calls and what a model only thought have none.
+    """
+    return clean_text("\n".join(text for text in _said(content, DEPTH_MAX) if text))
+
+
+def _said(part: Any, depth: int) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, list) and depth:
+        for one in part:
+            yield from _said(one, depth - 1)
+    elif isinstance(part, dict) and depth and part.get("type") not in _UNSAID:
+        text = part.get("text", part.get("refusal"))
+        if isinstance(text, dict):
+            text = text.get("value")
+        if isinstance(text, str):
+            yield text
+        elif isinstance(part.get("content"), str | list):  # the result of a tool
+            yield from _said(part["content"], depth - 1)
+
+
+def calls_in_parts(content: Any) -> list[Any]:
+    """Return the parts of a message's content that call a tool."""
+    if not isinstance(content, list):
+        return []
+    return [
+        part
+        for part in content
+        if isinstance(part, dict) and (part.get("type") in _CALLS or "functionCall" in part or "toolUse" in part)
+    ]
+
+
+def text_of_calls(calls: Any) -> str:
+    """Return what calls of tools say: each tool's name and the values of its arguments, a line each.
+
+    Takes the shapes that OpenAI, Anthropic, Google and others send, as JSON or as JSON text, and JSON text inside them;
+    what has none of these shapes gives its values. Keys, escapes and base64 are no text.
+    """
+    return clean_text("\n".join(line for line in _called(calls, DEPTH_MAX) if line))
+
+
+def _called(call: Any, depth: int) -> Iterator[str]:
+    call = _parsed(call)
+    if isinstance(call, list) and depth:
+        for one in call:
+            yield from _called(one, depth - 1)
+        return
+    if not isinstance(call, dict) or not depth:
+        yield from _values(call, depth)
+        return
+    inner = [call[name] for name in _WRAPPERS if isinstance(call.get(name), dict)]
+    for one in inner:
+        yield from _called(one, depth - 1)
+    names = (call[name] for name in _NAMES if isinstance(call.get(name), str))
+    name = next(names, None)
+    if name is not None:
+        yield name
+    arguments = [call[name] for name in _ARGUMENTS if name in call]
+    if not inner and not arguments:
+        arguments = [value for name, value in call.items() if name not in _NO_TEXT]
+    for one in arguments:
+        yield from _values(one, depth - 1)
+
+
+def _values(value: Any, depth: int) -> Iterator[str]:
+    value = _parsed(value)
+    if isinstance(value, str):
+        yield without_encoded(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
+    elif isinstance(value, list | dict) and depth:
+        for one in value if isinstance(value, list) else value.values():
+            yield from _values(one, depth - 1)
+
+
+def _parsed(value: Any) -> Any:
+    """Return what a JSON text of an object, a list or a text stands for, everything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def without_encoded(text: str) -> str:
+    """Return the text without base64: nobody looks for it, and it would fill an index with words that are none."""
+    return _RUN.sub(lambda run: "" if _is_encoded(run[0]) else run[0], _DATA_URL.sub("", text))
+
+
+def _is_encoded(run: str) -> bool:
+    """Return whether a long run is base64: letters and digits of both cases change there as in no name and no path."""
+    if _HEX.fullmatch(run):
+        return False
+    sample = [character.isdigit() + 2 * character.isupper() for character in run[:400] if character.isalnum()]
+    changes = sum(one != other for one, other in pairwise(sample))
+    return sample.count(1) >= 3 and changes > 0.45 * len(sample)

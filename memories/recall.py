@@ -14,6 +14,7 @@ from django.db.models.functions import TruncDate
 
 from memories import prepared
 from memories.access import Principal, visible_to
+from memories.json_lines import REFERENCES
 from memories.models import (
     RECALL_ORDER,
     SHARED_PARTITION,
@@ -412,8 +413,8 @@ def revision_json(revision: Revision) -> dict[str, Any]:
     return {
         "revision": revision.number,
         "verb": revision.verb,
-        "before": {name.removesuffix("_id"): value for name, value in revision.before.items()},
-        "after": {name.removesuffix("_id"): value for name, value in revision.after.items()},
+        "before": {REFERENCES.get(name, name): value for name, value in revision.before.items()},
+        "after": {REFERENCES.get(name, name): value for name, value in revision.after.items()},
         "actor": revision.actor,
         "reason": revision.reason,
         "request_id": revision.request_id,

@@ -18,6 +18,7 @@ from memories.models import (
     SHARED_PARTITION,
     TRUST,
     Memory,
+    Message,
     Scope,
     Source,
     Status,
@@ -81,6 +82,9 @@ def remember(principal: Principal, item: MemoryIn, *, now: datetime) -> Receipt:
     scope = item.scope or (Scope.AGENT if principal.private == "own" else Scope.SHARED).value
     _check_scope(principal, scope)
     source = stamp_source(item.source, principal.sources)
+    if item.message_id is not None:
+        # What was said by somebody less trusted is not more to be trusted for being remembered.
+        source = min(source, _trust_of_message(principal, item.message_id), key=TRUST.__getitem__)
     fields = {
         "content": item.content,
         "subject": item.subject,
@@ -93,6 +97,7 @@ def remember(principal: Principal, item: MemoryIn, *, now: datetime) -> Receipt:
         "expires_at": item.expires_at,
         "pinned": item.pinned,
         "metadata": item.metadata,
+        "message_id": item.message_id,
     }
     sent = item.sent - {"scope", "key"} | {"source"}
     partition = partition_for(scope, principal.agent_id)
@@ -118,6 +123,14 @@ def remember(principal: Principal, item: MemoryIn, *, now: datetime) -> Receipt:
         now=now,
     )
     return Receipt(memory, "kept_beside" if beside else "created")
+
+
+def _trust_of_message(principal: Principal, message_id: int) -> str:
+    """Return the source of a message that the principal may see. Raises Invalid for any other."""
+    trust = visible_to(principal, Message).filter(pk=message_id).values_list("trust", flat=True).first()
+    if trust is None:
+        raise Invalid(f"there is no message {message_id}", field="message_id")
+    return trust
 
 
 COLUMNS = [field.attname for field in Memory._meta.concrete_fields]
@@ -327,6 +340,8 @@ def restore(
     else:
         state = revisions.state_at(memory, revision)
         _check_state(principal, memory, state)
+        if not Message.objects.filter(pk=state["message_id"] or 0).exists():
+            state["message_id"] = None
     touch = state.get("content", memory.content) != memory.content
     changed = revisions.change(memory, state, by=principal.actor, now=now, verb="restore", reason=reason, touch=touch)
     if not changed:

@@ -47,6 +47,7 @@ FIELDS = (
     "archived_at",
     "archive_reason",
     "kept_beside_id",
+    "message_id",
     "expires_at",
     "pinned",
     "metadata",

@@ -48,13 +48,15 @@ def aware_time(value: Any) -> Any:
         raise PydanticCustomError("time", "must lie between the years 1 and 9999 in UTC") from None
 
 
-def _no_controls(value: str) -> str:
+def no_controls(value: str) -> str:
+    """Return the text. Raises where it holds line breaks or other control characters."""
     if any(ord(character) < 32 or 127 <= ord(character) < 160 for character in value):
         raise PydanticCustomError("controls", "must not contain line breaks or other control characters")
     return value
 
 
-def _not_blank(value: str) -> str:
+def not_blank(value: str) -> str:
+    """Return the text. Raises where it is white space only."""
     if not value.strip():
         raise PydanticCustomError("blank", "must not be blank")
     return value
@@ -66,11 +68,14 @@ def _bounded_json(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _stripped(value: Any) -> Any:
+def stripped(value: Any) -> Any:
+    """Return a text without white space at its ends, anything else as it is."""
     return value.strip() if isinstance(value, str) else value
 
 
-def _unset_is_not_null(names: tuple[str, ...]) -> Callable[[Any], Any]:
+def unset_is_not_null(names: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Return a check that refuses null for these fields, which are left out to keep them."""
+
     def check(data: Any) -> Any:
         if isinstance(data, dict):
             for name in names:
@@ -84,17 +89,18 @@ def _unset_is_not_null(names: tuple[str, ...]) -> Callable[[Any], Any]:
 
 
 Time = Annotated[datetime, BeforeValidator(aware_time, json_schema_input_type=datetime)]
-Content = Annotated[str, Strict(), Field(min_length=1, max_length=CONTENT_MAX), AfterValidator(_not_blank)]
-Name = Annotated[str, Strict(), BeforeValidator(_stripped), Field(max_length=NAME_MAX), AfterValidator(_no_controls)]
+Content = Annotated[str, Strict(), Field(min_length=1, max_length=CONTENT_MAX), AfterValidator(not_blank)]
+Name = Annotated[str, Strict(), BeforeValidator(stripped), Field(max_length=NAME_MAX), AfterValidator(no_controls)]
 Key = Annotated[Name, Field(min_length=1)]
 Tag = Annotated[
-    str, Strict(), BeforeValidator(_stripped), Field(min_length=1, max_length=TAG_MAX), AfterValidator(_no_controls)
+    str, Strict(), BeforeValidator(stripped), Field(min_length=1, max_length=TAG_MAX), AfterValidator(no_controls)
 ]
 Tags = Annotated[list[Tag], Field(max_length=TAGS_MAX), AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
 Importance = Annotated[int, Strict(), Field(ge=1, le=5)]
 Flag = Annotated[bool, Strict()]
 Metadata = Annotated[dict[str, Any], AfterValidator(_bounded_json)]
-Reason = Annotated[str, Strict(), BeforeValidator(_stripped), Field(max_length=NAME_MAX), AfterValidator(_no_controls)]
+MessageId = Annotated[int, Strict(), Field(ge=1, le=LARGEST_ID)]
+Reason = Annotated[str, Strict(), BeforeValidator(stripped), Field(max_length=NAME_MAX), AfterValidator(no_controls)]
 
 
 class Body(Schema):
@@ -119,6 +125,7 @@ class MemoryIn(Body):
     expires_at: Time | None = None
     pinned: Flag = False
     metadata: Metadata = {}
+    message_id: MessageId | None = Field(None, description="The message that it was taken from.")
 
     @property
     def sent(self) -> set[str]:
@@ -142,7 +149,7 @@ class MemoryPatch(Body):
     reason: Reason = ""
 
     _not_null = model_validator(mode="before")(
-        _unset_is_not_null(
+        unset_is_not_null(
             ("content", "subject", "kind", "tags", "importance", "scope", "pinned", "metadata", "reason")
         )
     )
@@ -196,6 +203,7 @@ MEMORY_COLUMNS = (
     "archived_at",
     "archive_reason",
     "kept_beside_id",
+    "message_id",
 )
 """Columns of a memory that its JSON shows, as they are named in the database."""
 
@@ -240,6 +248,7 @@ class MemoryOut(Schema):
     archived_at: datetime | None
     archive_reason: str
     kept_beside: int | None
+    message_id: int | None
 
 
 class RecalledMemory(MemoryOut):

@@ -15,6 +15,7 @@ from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
 
 from memories import api as memories_api
+from memories import transcript_api
 from memories.errors import Conflict, Forbidden, Invalid, NotFound, Refused, Stale
 from memories.wire import Malformed, parse_json, to_json
 from memoryweb.auth import TokenAuth, Unavailable
@@ -148,6 +149,6 @@ def known_query_only(run: Callable[..., HttpResponse]) -> Callable[..., HttpResp
     return checked
 
 
-for router in (memories_api.router,):
+for router in (memories_api.router, transcript_api.router):
     router.add_decorator(known_query_only, mode="view")
     api.add_router("", router)

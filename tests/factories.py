@@ -8,7 +8,7 @@ import factory
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from memories import access, models, revisions
+from memories import access, models, revisions, transcripts
 from memories.access import Actor
 
 
@@ -69,6 +69,53 @@ class MemoryFactory(factory.Factory):
         return revisions.create(
             workspace_id=agent.workspace_id, agent_id=agent.pk, fields=kwargs, by=Actor(f"agent {agent.name}"), now=now
         )
+
+
+class SessionFactory(factory.Factory):
+    """Sessions come through memories.transcripts, as everywhere."""
+
+    class Meta:
+        model = models.Session
+
+    agent = factory.SubFactory(AgentFactory)
+    external_id = factory.Sequence(lambda n: f"session {n}")
+    source = "cli"
+
+    class Params:
+        shared = factory.Trait(scope="shared")
+
+    @classmethod
+    def _create(cls, model_class: Any, *args: Any, **kwargs: Any) -> models.Session:
+        agent = kwargs.pop("agent")
+        return transcripts.begin(
+            workspace_id=agent.workspace_id,
+            agent_id=agent.pk,
+            scope=kwargs.pop("scope", "agent"),
+            external_id=kwargs.pop("external_id"),
+            fields=kwargs,
+            now=kwargs.pop("now", None) or timezone.now(),
+        )
+
+
+class MessageFactory(factory.Factory):
+    """Messages come through memories.transcripts, as everywhere."""
+
+    class Meta:
+        model = models.Message
+
+    session = factory.SubFactory(SessionFactory)
+    role = "user"
+    content = factory.Sequence(lambda n: f"said thing {n}")
+
+    class Params:
+        compacted_away = factory.Trait(active=False, compacted=True)
+        rewound = factory.Trait(active=False)
+
+    @classmethod
+    def _create(cls, model_class: Any, *args: Any, **kwargs: Any) -> models.Message:
+        session = kwargs.pop("session")
+        now = kwargs.pop("now", None) or timezone.now()
+        return transcripts.load(session, [transcripts.Said(**kwargs)], now=now)[0].message
 
 
 def make_token(agent: models.Agent | None = None, **kwargs: Any) -> str:

@@ -13,10 +13,10 @@ import pytest
 from django.utils import timezone
 
 from memories.access import Actor, create_token, revoke_token
-from memories.models import Memory, Revision, Scope
+from memories.models import Memory, Message, Revision, Scope, Session
 from memoryweb.api import api
 from tests.conftest import ApiClient
-from tests.factories import AgentFactory, MemoryFactory
+from tests.factories import AgentFactory, MemoryFactory, MessageFactory, SessionFactory
 
 WORDS = "a sentence that nobody else may see"
 BODIES: dict[str, Any] = {
@@ -25,6 +25,10 @@ BODIES: dict[str, Any] = {
     "PATCH /api/memories/{memory_id}": {"content": "changed by the walk"},
     "POST /api/memories/{memory_id}/restore": {"revision": 1},
     "POST /api/memories/{memory_id}/erase": {"reason": "walk"},
+    "PUT /api/sessions/{session}": {"source": "walk", "title": "changed by the walk"},
+    "POST /api/sessions/{session}/messages": {"messages": [{"role": "user", "content": "walked in"}]},
+    "POST /api/sessions/{session}/rewind": {"after_message": "first"},
+    "POST /api/sessions/{session}/compact": {"through_message": "first", "summary": "walked through"},
 }
 WRITES = {"POST", "PATCH", "PUT", "DELETE"}
 
@@ -49,13 +53,47 @@ def endpoint(request: Any) -> Endpoint:
     return request.param
 
 
-def call(client: Any, endpoint: Endpoint, memory: Memory) -> Any:
-    path = endpoint.path.replace("{memory_id}", str(memory.pk))
-    return client.send(endpoint.method, path, BODIES.get(endpoint.name))
+@dataclass(frozen=True)
+class Things:
+    """What is somebody's: a memory, and a session of two messages."""
+
+    memory: Memory
+    session: Session
+    message: Message
 
 
-def state() -> dict[int, tuple[str, int]]:
-    return {memory.pk: (memory.content, memory.revision) for memory in Memory.objects.all()}
+def things_of(agent: Any, scope: str) -> Things:
+    memory = MemoryFactory.create(agent=agent, content=WORDS, scope=scope, subject=WORDS, tags=[WORDS])
+    session = SessionFactory.create(agent=agent, scope=scope, external_id="walk", title=WORDS, model=WORDS)
+    message = MessageFactory.create(session=session, external_id="first", content=WORDS)
+    MessageFactory.create(session=session, external_id="second", content=WORDS)
+    return Things(memory, session, message)
+
+
+def address(endpoint: Endpoint, things: Things) -> str:
+    path = endpoint.path.replace("{memory_id}", str(things.memory.pk))
+    return path.replace("{session}", things.session.external_id).replace("{message}", str(things.message.pk))
+
+
+def call(client: Any, endpoint: Endpoint, things: Things) -> Any:
+    return client.send(endpoint.method, address(endpoint, things), BODIES.get(endpoint.name))
+
+
+def state(things: Things) -> Any:
+    """Return all that the walk must not change."""
+    memory, session = things.memory, things.session
+    memory.refresh_from_db()
+    session.refresh_from_db()
+    messages = session.messages.order_by("id").values_list("content", "active", "compacted")
+    return memory.content, memory.revision, session.title, session.message_count, list(messages)
+
+
+UNTOUCHED = (WORDS, 1, WORDS, 2, [(WORDS, True, False)] * 2)
+
+
+def is_own_now(endpoint: Endpoint, role: str) -> bool:
+    """Return whether the call makes a session of the caller's own that only shares its name with another's."""
+    return endpoint.method == "PUT" and role == "agent"
 
 
 def test_the_walk_knows_the_body_of_every_write() -> None:
@@ -66,13 +104,13 @@ def test_the_walk_knows_the_body_of_every_write() -> None:
 
 
 def test_without_a_token(endpoint: Endpoint, api_client: Any, agent: Any) -> None:
-    memory = MemoryFactory.create(agent=agent, content=WORDS, shared=True)
+    things = things_of(agent, Scope.SHARED)
     for token in (None, "mw_unknown_token", "x", "mw_" + "a" * 500, "mw_é_x"):
-        response = call(ApiClient(token), endpoint, memory)
+        response = call(ApiClient(token), endpoint, things)
         assert response.status_code == 401
         assert response.json()["error"]["code"] == "unauthenticated"
         assert response["WWW-Authenticate"] == "Bearer"
-    assert list(state().values()) == [(WORDS, 1)]
+    assert state(things) == UNTOUCHED
 
 
 @pytest.mark.parametrize("scope", Scope.values)
@@ -80,38 +118,40 @@ def test_without_a_token(endpoint: Endpoint, api_client: Any, agent: Any) -> Non
 def test_with_a_token_of_another_workspace(
     endpoint: Endpoint, agent: Any, client_for: Any, role: str, scope: str
 ) -> None:
-    memory = MemoryFactory.create(agent=agent, content=WORDS, scope=scope, subject=WORDS, tags=[WORDS])
+    things = things_of(agent, scope)
     foreign = client_for(AgentFactory.create(), role=role, instance=True)
-    response = call(foreign, endpoint, memory)
+    response = call(foreign, endpoint, things)
 
     assert WORDS not in response.content.decode()
-    if "{memory_id}" in endpoint.path:
+    if endpoint.method == "PUT":
+        assert response.status_code == (201 if is_own_now(endpoint, role) else 403)
+    elif "{" in endpoint.path:
         assert response.status_code == 404
         assert response.json()["error"]["code"] == "not_found"
-    memory.refresh_from_db()
-    assert (memory.content, memory.revision) == (WORDS, 1)
+    assert state(things) == UNTOUCHED
 
 
 @pytest.mark.parametrize("role", ["agent", "reader", "admin"])
-def test_private_memories_of_another_agent(endpoint: Endpoint, agent: Any, client_for: Any, role: str) -> None:
-    memory = MemoryFactory.create(agent=agent, content=WORDS, subject=WORDS, tags=[WORDS])
+def test_what_is_private_to_another_agent(endpoint: Endpoint, agent: Any, client_for: Any, role: str) -> None:
+    things = things_of(agent, Scope.AGENT)
     other = client_for(AgentFactory.create(workspace=agent.workspace), role=role)
-    response = call(other, endpoint, memory)
+    response = call(other, endpoint, things)
 
     assert WORDS not in response.content.decode()
-    memory.refresh_from_db()
     if endpoint.path.endswith("/erase") and role == "admin":
-        assert memory.status == "erased"  # an admin erases what it cannot read
+        things.memory.refresh_from_db()
+        assert things.memory.status == "erased"  # an admin erases what it cannot read
         return
-    if "{memory_id}" in endpoint.path:
+    if endpoint.method == "PUT":
+        assert response.status_code == (201 if is_own_now(endpoint, role) else 403)
+    elif "{" in endpoint.path:
         assert response.status_code == 404
-    assert (memory.content, memory.revision) == (WORDS, 1)
+    assert state(things) == UNTOUCHED
 
 
 def test_a_reader_reads_what_is_shared_and_writes_nothing(endpoint: Endpoint, agent: Any, client_for: Any) -> None:
-    memory = MemoryFactory.create(agent=agent, content=WORDS, shared=True)
-    before = state()
-    response = call(client_for(agent, role="reader"), endpoint, memory)
+    things = things_of(agent, Scope.SHARED)
+    response = call(client_for(agent, role="reader"), endpoint, things)
 
     if endpoint.method in WRITES:
         per_item = endpoint.path.endswith("/batch")
@@ -120,26 +160,34 @@ def test_a_reader_reads_what_is_shared_and_writes_nothing(endpoint: Endpoint, ag
             assert response.json()["receipts"][0]["error"]["code"] == "forbidden"
     else:
         assert response.status_code == 200
-    assert state() == before
-    assert Revision.objects.count() == 1
+    assert state(things) == UNTOUCHED
+    assert (Memory.objects.count(), Revision.objects.count(), Session.objects.count()) == (1, 1, 1)
+
+
+def test_what_is_private_is_not_even_the_readers_own(endpoint: Endpoint, agent: Any, client_for: Any) -> None:
+    things = things_of(agent, Scope.AGENT)
+    response = call(client_for(agent, role="reader"), endpoint, things)
+
+    assert WORDS not in response.content.decode()
+    assert state(things) == UNTOUCHED
 
 
 def test_an_expired_or_revoked_token_is_none(endpoint: Endpoint, agent: Any) -> None:
     now = timezone.now()
-    memory = MemoryFactory.create(agent=agent, content=WORDS, shared=True)
+    things = things_of(agent, Scope.SHARED)
     _, expired = create_token(agent, actor=Actor("test"), expires_at=now - timedelta(seconds=1))
     token, revoked = create_token(agent, actor=Actor("test"))
-    assert call(ApiClient(revoked), Endpoint("GET", "/api/recall"), memory).status_code == 200
+    assert call(ApiClient(revoked), Endpoint("GET", "/api/recall"), things).status_code == 200
     assert revoke_token(token, actor=Actor("test"), now=now)
     assert not revoke_token(token, actor=Actor("test"), now=now)
 
-    assert call(ApiClient(expired), endpoint, memory).status_code == 401
-    assert call(ApiClient(revoked), endpoint, memory).status_code == 401
+    assert call(ApiClient(expired), endpoint, things).status_code == 401
+    assert call(ApiClient(revoked), endpoint, things).status_code == 401
 
 
 def test_cookies_open_nothing(endpoint: Endpoint, agent: Any, admin_client: Any) -> None:
-    memory = MemoryFactory.create(agent=agent, content=WORDS, shared=True)
-    path = endpoint.path.replace("{memory_id}", str(memory.pk))
+    things = things_of(agent, Scope.SHARED)
+    path = address(endpoint, things)
     response = admin_client.generic(endpoint.method, path, "{}", content_type="application/json")
 
     assert response.status_code == 401
