@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -16,10 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memoryweb.server import Address, granian_command
 from tests.benchmarks.machine import ROOT
 
 APP, BARE = "memoryweb.wsgi:application", "tests.benchmarks.bare_wsgi:application"
-THREADS = 8
 STARTS_WITHIN = 60.0
 STOPS_WITHIN = 10.0
 
@@ -55,10 +54,9 @@ def running(application: str, database: Path, *, workers: int, rate_limit: int =
             "RATE_LIMIT": str(rate_limit),
             "DJANGO_SETTINGS_MODULE": "memoryweb.settings",
         }
-        command = [sys.executable, "-m", "granian", "--interface", "wsgi", application]
-        command += ["--host", "127.0.0.1", "--port", str(port), "--workers", str(workers)]
-        command += ["--blocking-threads", str(THREADS), "--blocking-threads-idle-timeout", "600"]
-        command += ["--workers-kill-timeout", "3", "--log-level", "warning"]
+        command = granian_command(Address("127.0.0.1", port))
+        command[command.index("--workers") + 1] = str(workers)
+        command[-1] = application
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )

@@ -14,7 +14,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ COMMON_SUBJECT = "house"
 """One memory in twenty is about it; another twentieth has no subject, the rest is spread over n/20 subjects."""
 RARE_TAGGED = 200
 """One memory in so many has one of the rare tags, of which there are n/1,000: five memories a tag."""
-FILLER_VERSION = 6
+FILLER_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,16 @@ def filled(directory: Path, memories: int) -> Store:
         known = json.loads(about.read_text())
         if known.get("digest") == digest:
             return Store(**(known | {"path": path}))
-    for stale in (path, about, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
-        stale.unlink(missing_ok=True)
-    use(path)
-    store = _build(path, memories, digest)
+    # Under its own name until it is whole: another run may want the same store, or this one may be stopped.
+    building = directory / f"building-{os.getpid()}-{path.name}"
+    use(building)
+    try:
+        store = _build(building, memories, digest)
+        building.replace(path)
+    finally:
+        remove(building)
     about.write_text(json.dumps(asdict(store) | {"path": str(path)}, ensure_ascii=False))
-    return store
+    return replace(store, path=path)
 
 
 def copy_of(store: Store, directory: Path) -> Path:
@@ -117,11 +121,11 @@ def copy_of(store: Store, directory: Path) -> Path:
     return target
 
 
-def remove(copy: Path) -> None:
-    """Delete a copy with the files that SQLite keeps beside it."""
+def remove(store: Path) -> None:
+    """Delete a store with the files that SQLite keeps beside it, if it is there."""
     connection.close()
-    for end in ("", "-wal", "-shm"):
-        copy.with_name(copy.name + end).unlink(missing_ok=True)
+    for end in ("", "-wal", "-shm", "-journal"):
+        store.with_name(store.name + end).unlink(missing_ok=True)
 
 
 def _digest(memories: int) -> str:
@@ -248,7 +252,8 @@ def _rows(memories: int, houses: list[_House]) -> Iterator[Made]:
         if number % RARE_TAGGED == 0:
             tags.append(f"rare {int(chance() * rare)}")
         importance = min(1 + sum(chance() > share for share in (0.1, 0.22, 0.55, 0.6)), 2 if restricted else 5)
-        state, life = chance(), chance()
+        state = chance()
+        expires = _expiry(chance(), chance(), now)
         status = "active" if state < 0.94 else "archived" if state < 0.99 else "merged"
         target = last_active.get((house.workspace.pk, partition)) if status == "merged" else None
         status = "archived" if status == "merged" and target is None else status
@@ -274,11 +279,9 @@ def _rows(memories: int, houses: list[_House]) -> Iterator[Made]:
             "merged_at": _time(updated) if status == "merged" else None,
             "archived_at": _time(updated) if status == "archived" else None,
             "archive_reason": "forgotten" if status == "archived" else "",
-            "expires_at": _time(now - timedelta(days=30 * chance()))
-            if life < 0.02
-            else _time(now + timedelta(days=400 * chance() + 30))
-            if life < 0.05
-            else None,
+            "expires_at": None if expires is None else _time(expires),
+            # Upkeep takes expired ones out of the counts; here it is a day behind.
+            "lapsed": status == "active" and expires is not None and expires < now - timedelta(days=1),
             "pinned": not restricted and chance() < 0.01,
             "metadata": "{}" if chance() < 0.8 else json.dumps({"origin": "notebook", "page": number % 300}),
             "seen_count": 1 if chance() < 0.9 else 2 + int(chance() * 5),
@@ -327,6 +330,13 @@ def _source(share: float) -> str:
     return (Source.AGENT if share < 0.8 else Source.OWNER if share < 0.88 else Source.TOOL).value
 
 
+def _expiry(share: float, place: float, now: datetime) -> datetime | None:
+    """Return when a memory expires: two of a hundred have in the last month, three will."""
+    if share < 0.02:
+        return now - timedelta(days=30 * place)
+    return now + timedelta(days=30 + 400 * place) if share < 0.05 else None
+
+
 def _time(moment: datetime) -> str:
     return moment.isoformat(" ", "microseconds")
 
@@ -367,8 +377,7 @@ def _about(
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    values = {item.name: getattr(store, item.name) for item in fields(store)}
-    return Store(**(values | {"bytes": path.stat().st_size}))
+    return replace(store, bytes=path.stat().st_size)
 
 
 def measure(bench: Bench) -> None:
