@@ -6,15 +6,22 @@ import argparse
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.benchmarks.figures import Report
 
 
 def main() -> None:
     """Run the parts asked for, print the tables, write the JSON."""
     arguments = _parser().parse_args()
+    # Whoever stops a long run finds no server left behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="memoryweb-benchmarks-", dir=arguments.stores) as scratch:
         # Before Django's settings are read: this run's files stay out of the data directory.
         os.environ |= {
@@ -87,12 +94,18 @@ def _run(arguments: argparse.Namespace, scratch: Path) -> None:
         rows = report.rows[before:]
         for title in dict.fromkeys(row.part for row in rows):
             print(f"\n{title}\n{table([row for row in rows if row.part == title])}", flush=True)
+        _write(report, arguments.json)
     report.machine["load_average_after"] = machine.load_average()
     print(f"\nload_average_after: {report.machine['load_average_after']}")
     for finding in dict.fromkeys(report.findings):
         print(f"finding: {finding}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report.as_json(), indent=1, ensure_ascii=False))
+    _write(report, arguments.json)
+
+
+def _write(report: Report, file: Path | None) -> None:
+    # After each part, so that a run stopped in the middle is not lost.
+    if file is not None:
+        file.write_text(json.dumps(report.as_json(), indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

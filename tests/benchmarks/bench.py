@@ -31,7 +31,7 @@ class Bench:
     @property
     def repeats(self) -> int:
         """Return how often two sides are measured in turn. Their medians count, since other work comes and goes."""
-        return 1 if self.quick else 5
+        return 1 if self.quick else 3
 
     @property
     def largest(self) -> int:

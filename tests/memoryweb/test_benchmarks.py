@@ -1,11 +1,14 @@
 """The benchmarks run and tell every figure beside its limit. What the figures are is no matter of a test."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.memoryweb.running import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("store", "recall", "plans", "http", "remember", "batch")
@@ -55,6 +58,27 @@ def test_it_keeps_filled_stores_and_leaves_no_copies(tmp_path: Path) -> None:
 
     assert built_at[0] == built_at[1]
     assert sorted(path.name for path in stores.iterdir()) == ["memories-1000.json", kept.name]
+
+
+@pytest.mark.processes
+def test_a_stopped_run_leaves_no_server_and_no_copy(tmp_path: Path) -> None:
+    stores = tmp_path / "stores"
+    command = [sys.executable, "-m", "tests.benchmarks", "--sizes", "1000", "--only", "http", "--stores", str(stores)]
+    run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    servers = wait_for("two servers", lambda: pair_of_servers(run.pid))
+    run.terminate()
+    run.wait(60)
+
+    assert run.returncode == 128 + signal.SIGTERM
+    assert not any(Path(f"/proc/{server}").exists() for server in servers)
+    assert sorted(path.name for path in stores.iterdir()) == ["memories-1000.json", "memories-1000.sqlite3"]
+
+
+def pair_of_servers(pid: int) -> list[str]:
+    """Return the ids of the process's children once there are two; before, nothing."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return children if len(children) == 2 else []
 
 
 def test_it_names_the_parts_for_a_part_that_is_none() -> None:
