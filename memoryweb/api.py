@@ -18,6 +18,7 @@ from memories import api as memories_api
 from memories import transcript_api
 from memories.errors import Conflict, Forbidden, Invalid, NotFound, Refused, Stale
 from memories.wire import Malformed, parse_json, to_json
+from search import api as search_api
 from memoryweb.auth import TokenAuth, Unavailable
 
 STATUS: dict[type[Refused], int] = {NotFound: 404, Forbidden: 403, Invalid: 422, Conflict: 409, Stale: 412}
@@ -149,6 +150,6 @@ def known_query_only(run: Callable[..., HttpResponse]) -> Callable[..., HttpResp
     return checked
 
 
-for router in (memories_api.router, transcript_api.router):
+for router in (memories_api.router, transcript_api.router, search_api.router):
     router.add_decorator(known_query_only, mode="view")
     api.add_router("", router)

@@ -20,6 +20,7 @@ WEB_WORKERS = read_int("WEB_WORKERS", 2, least=1, most=64)
 WEB_THREADS = 8  # per worker: with few threads SQLite writes twice as fast (8 threads 800/s, 60 threads 400/s)
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]", HOST])
 TRUSTED_PROXIES = parse_networks(read_list("TRUSTED_PROXIES", []))
+SEARCH_SCAN_MS = read_int("SEARCH_SCAN_MS", 500, least=10, most=60_000)
 RATE_LIMIT = read_int("RATE_LIMIT", 600, least=0, most=1_000_000)
 
 DATABASES = databases_from_url(read_text("DATABASE_URL", ""), data_dir=DATA_DIR)

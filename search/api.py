@@ -1,0 +1,290 @@
+"""The JSON endpoints for search and for the indexes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from memories.access import Principal, visible_to
+from memories.errors import Forbidden, Invalid, NotFound
+from memories.idempotency import Answer as Written
+from memories.models import LABEL_MAX, NAME_MAX, Memory, MemoryTag, Message, Session
+from memories.plain_text import clean_text
+from memories.schemas import KindName, ScopeName, StatusName, Time
+from memories.wire import to_json
+from search import maintenance
+from search.backends.base import KINDS, Kind, Sort
+from search.corpora import CORPORA, MEMORIES, MESSAGES, Corpus
+from search.engine import WINDOW, Answer, search
+from search.hits import LIVE, MESSAGE_FIELDS, memory_hits, message_hits, with_survivors
+from search.models import IndexState
+from search.query import Match, parse
+from search.routing import Mode
+
+router = Router(tags=["search"])
+
+QUERY_MAX = 1_000_000
+Labels = Annotated[list[Annotated[str, Field(max_length=LABEL_MAX)]], Field(max_length=50)]
+Limit = Annotated[int, Field(ge=1, le=100)]
+Offset = Annotated[int, Field(ge=0, le=10_000)]
+Text = Annotated[str, Field(max_length=QUERY_MAX, description="See the query language in docs/SEARCH.md.")]
+
+
+class MessageQuery(Schema):
+    """What to look for in transcripts."""
+
+    q: Text = ""
+    mode: Mode = "auto"
+    match: Match = "all"
+    sort: Sort = "relevance"
+    source: Labels = []
+    exclude_source: Labels = []
+    role: Labels = []
+    session: Annotated[list[Annotated[str, Field(max_length=NAME_MAX)]], Field(max_length=50)] = []
+    since: Time | None = None
+    until: Time | None = None
+    include_inactive: bool = False
+    fields: Annotated[list[str], Field(max_length=50)] = []
+    limit: Limit = 20
+    offset: Offset = 0
+
+
+class MemoryQuery(Schema):
+    """What to look for in memories; status is active and archived unless asked."""
+
+    q: Text = ""
+    mode: Mode = "auto"
+    match: Match = "all"
+    sort: Sort = "relevance"
+    subject: Annotated[str, Field(max_length=NAME_MAX)] | None = None
+    kind: Annotated[list[KindName], Field(max_length=8)] = []
+    tag: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=10)] = []
+    scope: ScopeName | None = None
+    status: Annotated[list[StatusName], Field(max_length=4)] = ["active", "archived"]
+    limit: Limit = 20
+    offset: Offset = 0
+
+
+class SearchOut(Schema):
+    """Hits, and how they were found."""
+
+    results: list[dict[str, Any]]
+    route: str
+    reason: str
+    ranking: dict[str, Any]
+    complete: bool
+    index: dict[str, Any]
+    total: int | None = None
+    total_at_least: int | None = None
+    next_offset: int | None
+    took_ms: float
+
+
+class IndexOut(Schema):
+    """How an index is."""
+
+    corpus: str
+    kind: str
+    state: Literal["building", "ready", "stale"]
+    percent: int
+    generation: int
+    progress: int
+    high_water: int
+    verified: str
+    last_error: str
+
+
+class IndexesOut(Schema):
+    indexes: list[IndexOut]
+
+
+def _principal(request: HttpRequest) -> Principal:
+    principal: Principal = request.auth  # type: ignore[attr-defined]
+    return principal
+
+
+def _json(data: Any, status: int = 200) -> HttpResponse:
+    return Written(status, to_json(data)).as_response()
+
+
+def answer_json(answer: Answer, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a search's answer as the API shows it."""
+    total = {"total": answer.total} if answer.total_is_exact else {"total_at_least": answer.total}
+    ranking = {"exact": True} if answer.ranking_is_exact else {"exact": False, "window": WINDOW}
+    reasons = [answer.plan.reason, *answer.query.reasons, *(["query_truncated"] if answer.query.truncated else [])]
+    shown: dict[str, Any] = {
+        "results": results,
+        "route": answer.plan.route,
+        "reason": "; ".join(dict.fromkeys(reason for reason in reasons if reason)),
+        "ranking": ranking,
+        "complete": answer.complete,
+        "index": {"state": answer.index_state, "percent": answer.index_percent},
+        **total,
+        "next_offset": answer.next_offset,
+        "took_ms": answer.took_ms,
+    }
+    if answer.scanned_to is not None:
+        shown["scanned_to"] = answer.scanned_to
+    return shown
+
+
+def _labels(values: list[str]) -> list[str]:
+    return [clean_text(value).strip() for value in values]
+
+
+def message_rows(principal: Principal, query: MessageQuery) -> QuerySet[Message]:
+    """Return the messages that may be found: visible, of the sessions, sources, roles and times asked for."""
+    rows = visible_to(principal, Message)
+    if not query.include_inactive:
+        twin = Message.objects.filter(
+            session_id=OuterRef("session_id"),
+            timestamp=OuterRef("timestamp"),
+            role=OuterRef("role"),
+            content=OuterRef("content"),
+            active=True,
+        )
+        # A live row and its compacted copy are one hit.
+        rows = rows.filter(LIVE).exclude(Q(active=False) & Exists(twin))
+    if query.role:
+        rows = rows.filter(role__in=[role.lower() for role in _labels(query.role)])
+    if query.since is not None:
+        rows = rows.filter(timestamp__gte=query.since)
+    if query.until is not None:
+        rows = rows.filter(timestamp__lt=query.until)
+    sessions = visible_to(principal, Session)
+    if query.source:
+        rows = rows.filter(session_id__in=sessions.filter(source__in=_labels(query.source)).values("pk"))
+    if query.exclude_source:
+        rows = rows.exclude(session_id__in=sessions.filter(source__in=_labels(query.exclude_source)).values("pk"))
+    if query.session:
+        named = sessions.filter(external_id__in=[clean_text(name) for name in query.session])
+        rows = rows.filter(session_id__in=named.values("pk"))
+    return rows
+
+
+@router.get("/search/messages", response=SearchOut, exclude_none=True, summary="Search transcripts")
+def get_message_search(request: HttpRequest, query: Query[MessageQuery]) -> HttpResponse:
+    """Find messages. Every hit says how it was found, and the answer whether it is complete."""
+    principal = _principal(request)
+    unknown = [name for name in query.fields if name not in MESSAGE_FIELDS]
+    if unknown:
+        raise Invalid(f"unknown fields {', '.join(unknown)}; allowed: {', '.join(MESSAGE_FIELDS)}", field="fields")
+    fields = set(query.fields) or set(MESSAGE_FIELDS) - {"context"}
+    answer = search(
+        MESSAGES,
+        parse(query.q, match=query.match),
+        message_rows(principal, query),
+        principal,
+        mode=query.mode,
+        sort=query.sort,
+        unindexed_rows=not query.role or "tool" in query.role,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    results = message_hits(
+        principal, answer.hits, answer.query.root, fields=fields, include_inactive=query.include_inactive
+    )
+    return _json(answer_json(answer, results))
+
+
+def memory_rows(principal: Principal, query: MemoryQuery) -> QuerySet[Memory]:
+    """Return the memories that may be found. Merged ones are among them: they answer with their survivor."""
+    rows = visible_to(principal, Memory).filter(status__in={*query.status, "merged"})
+    if query.subject is not None:
+        rows = rows.filter(subject=clean_text(query.subject).strip())
+    if query.kind:
+        rows = rows.filter(kind__in=query.kind)
+    if query.scope is not None:
+        rows = rows.filter(scope=query.scope)
+    for tag in _labels(query.tag):
+        rows = rows.filter(Exists(MemoryTag.objects.filter(memory_id=OuterRef("pk"), tag=tag)))
+    return rows
+
+
+@router.get("/search/memories", response=SearchOut, exclude_none=True, summary="Search memories")
+def get_memory_search(request: HttpRequest, query: Query[MemoryQuery]) -> HttpResponse:
+    """Find memories, active and archived ones unless asked. A merged one answers with the memory it went into."""
+    principal = _principal(request)
+
+    def survivor(ids: list[int]) -> list[int]:
+        return with_survivors(principal, ids, query.status)
+
+    answer = search(
+        MEMORIES,
+        parse(query.q, match=query.match),
+        memory_rows(principal, query),
+        principal,
+        mode=query.mode,
+        sort=query.sort,
+        limit=query.limit,
+        offset=query.offset,
+        resolve=survivor,
+    )
+    return _json(answer_json(answer, memory_hits(principal, answer.hits, answer.query.root)))
+
+
+def index_json(state: IndexState) -> dict[str, Any]:
+    """Return an index's state as the API shows it."""
+    return {
+        "corpus": state.corpus,
+        "kind": state.kind,
+        "state": state.state,
+        "percent": state.percent,
+        "generation": state.generation,
+        "progress": state.progress,
+        "high_water": state.high_water,
+        "verified": state.verified,
+        "last_error": state.last_error,
+    }
+
+
+@router.get("/indexes", response=IndexesOut, summary="Indexes")
+def get_indexes(request: HttpRequest) -> HttpResponse:
+    """How each index is. Needs an instance token."""
+    _instance(request)
+    return _json({"indexes": [index_json(state) for state in IndexState.objects.all()]})
+
+
+def _instance(request: HttpRequest) -> None:
+    if not _principal(request).instance:
+        raise Forbidden("acts on the instance need an instance token (create_token --instance)", code="not_instance")
+
+
+def _corpus(name: str) -> Corpus:
+    corpus = CORPORA.get(name)
+    if corpus is None:
+        raise NotFound(f"there is no corpus {name!r}; there are {', '.join(CORPORA)}")
+    return corpus
+
+
+@router.post("/indexes/{corpus}/rebuild", response=IndexesOut, summary="Rebuild indexes")
+def post_rebuild(request: HttpRequest, corpus: str) -> HttpResponse:
+    """Build a corpus's indexes anew. Searches go on meanwhile and say how far it is. Needs an instance token."""
+    _instance(request)
+    return _each(_corpus(corpus), maintenance.rebuild)
+
+
+@router.post("/indexes/{corpus}/verify", response=IndexesOut, summary="Verify indexes")
+def post_verify(request: HttpRequest, corpus: str) -> HttpResponse:
+    """Check that every row is in the indexes once. Needs an instance token."""
+    _instance(request)
+    return _each(_corpus(corpus), maintenance.verify)
+
+
+@router.post("/indexes/{corpus}/optimize", response=IndexesOut, summary="Optimize indexes")
+def post_optimize(request: HttpRequest, corpus: str) -> HttpResponse:
+    """Merge what a corpus's indexes have gathered, for a few seconds. Needs an instance token."""
+    _instance(request)
+    return _each(_corpus(corpus), maintenance.optimize)
+
+
+def _each(corpus: Corpus, act: Any) -> HttpResponse:
+    kinds: tuple[Kind, ...] = KINDS
+    for kind in kinds:
+        act(corpus, kind)
+    states = IndexState.objects.filter(corpus=corpus.name)
+    return _json({"indexes": [index_json(state) for state in states]})

@@ -1,0 +1,167 @@
+"""The contract of a search backend.
+
+Indexes are made, filled, asked and detached here, and nowhere else is their SQL.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db import DatabaseError
+
+from search.corpora import Corpus
+from search.query import Node
+
+Kind = Literal["words", "trigram"]
+KINDS: tuple[Kind, ...] = ("words", "trigram")
+Sort = Literal["relevance", "newest", "oldest"]
+
+
+class IndexDamaged(Exception):
+    """An index cannot be read. The rows themselves are not to blame."""
+
+    def __init__(self, corpus: Corpus, kind: Kind, detail: str) -> None:
+        super().__init__(f"the {kind} index of {corpus.name} is damaged: {detail}")
+        self.corpus, self.kind, self.detail = corpus, kind, detail
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One build of one index, by name of its tables and of the text function it was built with."""
+
+    corpus: Corpus
+    kind: Kind
+    number: int
+    function: str
+
+    @property
+    def table(self) -> str:
+        return f"search_{self.corpus.name}_{self.kind}_g{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Which rows may be found at all: SQL on the corpus table as ``t`` with its parameters, and the workspace's labels.
+
+    ``workspace_id`` and ``partitions`` (None: all) are what the condition says of labels, for indexes that hold them.
+    """
+
+    sql: str
+    parameters: tuple[Any, ...]
+    workspace_id: int
+    partitions: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A row found, before its text is loaded: id and the time it is sorted by, as the database keeps it."""
+
+    id: int
+    time: str
+
+
+class SearchBackend(ABC):
+    """What a vendor has to do."""
+
+    vendor: str
+
+    @abstractmethod
+    def is_damage(self, error: DatabaseError) -> bool:
+        """Return whether an error of a statement that touched an index may be the index's."""
+
+    @abstractmethod
+    def condition(
+        self, corpus: Corpus, rows: Any, *, workspace_id: int, partitions: tuple[str, ...] | None
+    ) -> Condition:
+        """Return the condition that ``rows``, a queryset of the corpus without order or joins, puts on its table."""
+
+    @abstractmethod
+    def create(self, generation: Generation) -> None:
+        """Make the generation's empty tables and its triggers, so that every write from now on is in it."""
+
+    @abstractmethod
+    def is_whole(self, generation: Generation) -> bool:
+        """Return whether its tables are there."""
+
+    @abstractmethod
+    def repair(self, generation: Generation) -> bool:
+        """Return whether triggers were missing or other than they should be; they are made anew."""
+
+    @abstractmethod
+    def detach(self, generation: Generation) -> None:
+        """Drop its triggers, so that writes no longer touch it."""
+
+    @abstractmethod
+    def drop(self, generation: Generation) -> None:
+        """Remove its triggers and tables, damaged ones too."""
+
+    @abstractmethod
+    def generations(self, corpus: Corpus, kind: Kind) -> list[int]:
+        """Return the numbers of the generations that have tables."""
+
+    @abstractmethod
+    def fill(self, generation: Generation, *, after: int, until: int, most: int) -> int:
+        """Index at most ``most`` rows with ids over ``after`` up to ``until``; return the last id that is in.
+
+        Repeatable.
+        """
+
+    @abstractmethod
+    def missing(self, generation: Generation, *, most: int) -> list[int]:
+        """Return ids of rows that should be in the index and are not."""
+
+    @abstractmethod
+    def orphans(self, generation: Generation, *, most: int) -> list[int]:
+        """Return ids in the index that have no row."""
+
+    @abstractmethod
+    def index_rows(self, generation: Generation, ids: Sequence[int]) -> None:
+        """Index the rows of these ids anew; ids without a row are taken out."""
+
+    @abstractmethod
+    def check(self, generation: Generation) -> str | None:
+        """Return what the engine's own check of the index finds wrong, or None."""
+
+    @abstractmethod
+    def optimize(self, generation: Generation, *, pages: int) -> bool:
+        """Merge a bounded part of the index; return whether there is more to do."""
+
+    @abstractmethod
+    def search(
+        self,
+        generation: Generation,
+        root: Node,
+        condition: Condition,
+        *,
+        gap: tuple[int, int] | None,
+    ) -> Iterator[Found]:
+        """Return the rows whose index entry fits, newest id first, without those with ids in the gap ``(after, until]``.
+
+        For words without symbols that is exact; else a superset, to be verified on the text. Raises IndexDamaged.
+        """
+
+    @abstractmethod
+    def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
+        """Return those of ``ids`` that the engine ranks first, best first, ``most`` at most. Raises IndexDamaged."""
+
+    @abstractmethod
+    def texts(self, corpus: Corpus, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """Return the searched columns of rows by id."""
+
+    @abstractmethod
+    def scan(
+        self,
+        corpus: Corpus,
+        condition: Condition,
+        *,
+        like: str | None,
+        newest_first: bool,
+        within: tuple[int, int] | None,
+    ) -> Iterator[tuple[Found, dict[str, Any]]]:
+        """Return rows with their searched columns in the order of time, only ids in ``(after, until]`` if that is given.
+
+        ``like`` is a run of a-z0-9 that every row asked for contains unless its text has characters that fold to such.
+        """

@@ -1,0 +1,408 @@
+"""Search on SQLite: FTS5 tables without content, kept by triggers on the tables they index.
+
+Words are searched in a table whose tokens Python has made (search.text), substrings in one of trigrams over folded
+text. Both are contentless with contentless_delete, so that a row is taken out by its id alone.
+https://sqlite.org/fts5.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models.sql.compiler import SQLCompiler
+
+from search.backends.base import Condition, Found, Generation, IndexDamaged, Kind, SearchBackend
+from search.corpora import GAP, Corpus
+from search.query import And, Node, Not, Or, Term, superset
+from search.text import alt_text, fold, function_name, index_text
+
+CHUNK = 500
+TRIGRAM = 3
+# What SQLite and FTS5 say of an index that cannot be read; pysqlite3 gives primary result codes only, so words decide.
+DAMAGE = re.compile(
+    r"database disk image is malformed|invalid fts5 file format|vtable constructor failed|fts5: corrupt|"
+    r"no such table: (main\.)?search_|^constraint failed$|missing row \d+ from content table",
+)
+
+
+def joined_index_text(*columns: str) -> str:
+    """Return what the words index holds of a row: the index text of its columns with a gap between."""
+    return GAP.join(index_text(column) for column in columns if column)
+
+
+def joined_alt_text(*columns: str) -> str:
+    return GAP.join(alt for column in columns if column and (alt := alt_text(column)))
+
+
+def joined_fold(*columns: str) -> str:
+    return fold(GAP.join(column for column in columns if column))
+
+
+def register_functions(raw: Any) -> None:
+    """Give a new connection the functions that the triggers call. Without them it cannot write the indexed tables."""
+    for kind, function in (("body", joined_index_text), ("alt", joined_alt_text), ("fold", joined_fold)):
+        raw.create_function(f"{function_name()}_{kind}", -1, function, deterministic=True)
+
+
+def is_damage(error: DatabaseError) -> bool:
+    """Return whether the error of a statement that touches an index is the index's."""
+    return DAMAGE.search(str(error)) is not None
+
+
+def quote(name: str) -> str:
+    return connection.ops.quote_name(name)
+
+
+class SqliteBackend(SearchBackend):
+    """FTS5."""
+
+    vendor = "sqlite"
+
+    def is_damage(self, error: DatabaseError) -> bool:
+        return is_damage(error)
+
+    def condition(
+        self, corpus: Corpus, rows: Any, *, workspace_id: int, partitions: tuple[str, ...] | None
+    ) -> Condition:
+        compiler: SQLCompiler = rows.query.get_compiler(connection=connection)
+        compiler.setup_query()
+        if sum(count > 0 for count in compiler.query.alias_refcount.values()) > 1:
+            raise ValueError("conditions of a search are made without joins")
+        sql, parameters = compiler.query.where.as_sql(compiler, connection)
+        return Condition(sql, tuple(parameters), workspace_id, partitions)
+
+    # Making and removing
+
+    def create(self, generation: Generation) -> None:
+        options = "content='', contentless_delete=1"
+        if generation.kind == "words":
+            # Tokens come ready and parted by blanks; the ascii tokenizer takes everything beyond ASCII as it is.
+            columns = f"body, alt, labels, tokenize='ascii', prefix='1', {options}"
+        else:
+            columns = f"body, tokenize='trigram case_sensitive 1', detail=none, {options}"
+        self._run(f"CREATE VIRTUAL TABLE {quote(generation.table)} USING fts5({columns})")
+        if generation.kind == "words":
+            self._run(f"INSERT INTO {quote(generation.table)}({quote(generation.table)}, rank) VALUES ('automerge', 8)")
+        self.repair(generation)
+
+    def is_whole(self, generation: Generation) -> bool:
+        wanted = {generation.table, *(f"{generation.table}_{part}" for part in ("data", "idx", "docsize", "config"))}
+        return wanted <= {name for name, _ in self._schema("table", f"{generation.table}%")}
+
+    def repair(self, generation: Generation) -> bool:
+        found = dict(self._schema("trigger", f"{generation.table}%"))
+        wanted = self._triggers(generation)
+        if found == wanted:
+            return False
+        self.detach(generation)
+        for sql in wanted.values():
+            self._run(sql)
+        return True
+
+    def detach(self, generation: Generation) -> None:
+        for name, _ in self._schema("trigger", f"{generation.table}%"):
+            self._run(f"DROP TRIGGER {quote(name)}")
+
+    def drop(self, generation: Generation) -> None:
+        self.detach(generation)
+        try:
+            with transaction.atomic():
+                self._run(f"DROP TABLE IF EXISTS {quote(generation.table)}")
+        except DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._demote(generation)
+
+    def _demote(self, generation: Generation) -> None:
+        """Remove a virtual table that FTS5 cannot open any more: take it out of the schema, then drop what it kept."""
+        names = [name for name, _ in self._schema("table", f"{generation.table}%") if name != generation.table]
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA writable_schema = ON")
+            try:
+                cursor.execute("DELETE FROM sqlite_master WHERE type = 'table' AND name = %s", [generation.table])
+            finally:
+                cursor.execute("PRAGMA writable_schema = RESET")
+        for name in names:
+            self._run(f"DROP TABLE IF EXISTS {quote(name)}")
+
+    def generations(self, corpus: Corpus, kind: Kind) -> list[int]:
+        pattern = re.compile(rf"search_{corpus.name}_{kind}_g(\d+)")
+        names = [name for name, _ in self._schema("table", f"search_{corpus.name}_{kind}_g%")]
+        return sorted(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
+
+    # Keeping
+
+    def _values(self, generation: Generation, row: str) -> tuple[str, str]:
+        """Return the indexed columns and the expressions that fill them from a row of the corpus table."""
+        corpus, function = generation.corpus, generation.function
+        texts = ", ".join(f"{row}.{quote(column)}" for column in corpus.columns)
+        if generation.kind == "trigram":
+            return "body", f"{function}_fold({texts})"
+        labels = f"printf('w%x p', {row}.workspace_id) || hex({row}.partition)"
+        return "body, alt, labels", f"{function}_body({texts}), {function}_alt({texts}), {labels}"
+
+    def _triggers(self, generation: Generation) -> dict[str, str]:
+        """Return the triggers by name.
+
+        They delete before they insert, and never INSERT OR REPLACE: under ON CONFLICT DO UPDATE or OR IGNORE SQLite
+        puts the outer statement's conflict clause in place of a trigger's own, and old words would stay findable.
+        """
+        corpus, table = generation.corpus, quote(generation.table)
+        columns, values = self._values(generation, "new")
+        owner = quote(corpus.table)
+        kept = {"workspace_id", "partition", *corpus.columns}
+        condition = ""
+        if generation.kind == "trigram" and corpus.unindexed is not None:
+            column, value = corpus.unindexed
+            kept.add(column)
+            condition = f" WHERE new.{quote(column)} <> '{value}'"
+        insert = f"INSERT INTO {table}(rowid, {columns}) SELECT new.id, {values}{condition};"
+        delete = f"DELETE FROM {table} WHERE rowid = "
+        changed = ", ".join(quote(column) for column in ["id", *sorted(kept)])
+        name = generation.table
+        return {
+            f"{name}_insert": f"CREATE TRIGGER {quote(f'{name}_insert')} AFTER INSERT ON {owner} BEGIN "
+            f"{delete}new.id; {insert} END",
+            f"{name}_update": f"CREATE TRIGGER {quote(f'{name}_update')} AFTER UPDATE OF {changed} ON {owner} BEGIN "
+            f"{delete}old.id; {delete}new.id; {insert} END",
+            f"{name}_delete": f"CREATE TRIGGER {quote(f'{name}_delete')} AFTER DELETE ON {owner} BEGIN "
+            f"{delete}old.id; END",
+        }
+
+    def fill(self, generation: Generation, *, after: int, until: int, most: int) -> int:
+        table = quote(generation.corpus.table)
+        ids = self._ids(f"SELECT id FROM {table} WHERE id > %s AND id <= %s ORDER BY id LIMIT %s", [after, until, most])
+        if not ids:
+            return until
+        self._insert(generation, "t.id > %s AND t.id <= %s", [after, ids[-1]])
+        return ids[-1] if len(ids) == most else until
+
+    def index_rows(self, generation: Generation, ids: Sequence[int]) -> None:
+        for start in range(0, len(ids), CHUNK):
+            some = list(ids[start : start + CHUNK])
+            marks = ", ".join(["%s"] * len(some))
+            self._run(f"DELETE FROM {quote(generation.table)} WHERE rowid IN ({marks})", some)
+            self._insert(generation, f"t.id IN ({marks})", some)
+
+    def _insert(self, generation: Generation, where: str, parameters: list[Any]) -> None:
+        columns, values = self._values(generation, "t")
+        # A statement of its own, so REPLACE is its own too: it may be repeated after a kill.
+        self._run(
+            f"INSERT OR REPLACE INTO {quote(generation.table)}(rowid, {columns}) "
+            f"SELECT t.id, {values} FROM {quote(generation.corpus.table)} t WHERE {where}{self._indexed(generation)}",
+            parameters,
+        )
+
+    def _indexed(self, generation: Generation) -> str:
+        if generation.kind == "words" or generation.corpus.unindexed is None:
+            return ""
+        column, value = generation.corpus.unindexed
+        return f" AND t.{quote(column)} <> '{value}'"
+
+    def missing(self, generation: Generation, *, most: int) -> list[int]:
+        sql = f"""
+            SELECT t.id FROM {quote(generation.corpus.table)} t
+            LEFT JOIN {quote(generation.table + "_docsize")} d ON d.id = t.id
+            WHERE d.id IS NULL{self._indexed(generation)}
+            ORDER BY t.id
+            LIMIT %s
+        """
+        return self._ids(sql, [most])
+
+    def orphans(self, generation: Generation, *, most: int) -> list[int]:
+        sql = f"""
+            SELECT d.id FROM {quote(generation.table + "_docsize")} d
+            LEFT JOIN {quote(generation.corpus.table)} t ON t.id = d.id{self._indexed(generation)}
+            WHERE t.id IS NULL
+            ORDER BY d.id
+            LIMIT %s
+        """
+        return self._ids(sql, [most])
+
+    def check(self, generation: Generation) -> str | None:
+        try:
+            with connection.cursor() as cursor:
+                # The reading form: the INSERT form holds the write lock for as long.
+                cursor.execute(f"PRAGMA integrity_check({quote(generation.table)})")
+                said = [str(row[0]) for row in cursor.fetchall()]
+        except DatabaseError as error:
+            return str(error)
+        return None if said == ["ok"] else "; ".join(said)[:500]
+
+    def optimize(self, generation: Generation, *, pages: int) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT total_changes()")
+            before = cursor.fetchone()[0]
+            name = quote(generation.table)
+            cursor.execute(f"INSERT INTO {name}({name}, rank) VALUES ('usermerge', 2)")
+            cursor.execute(f"INSERT INTO {name}({name}, rank) VALUES ('merge', %s)", [pages])
+            cursor.execute("SELECT total_changes()")
+            # The two commands are two changes themselves; https://sqlite.org/fts5.html#the_merge_command
+            return bool(cursor.fetchone()[0] - before - 2 >= 2)
+
+    # Finding
+
+    def search(
+        self, generation: Generation, root: Node, condition: Condition, *, gap: tuple[int, int] | None
+    ) -> Iterator[Found]:
+        expression = self._expression(generation, root)
+        if expression is None:
+            return
+        if generation.kind == "words":
+            expression = f"{self._labels(condition)} AND ({expression})"
+        corpus, table, index = generation.corpus, quote(generation.corpus.table), quote(generation.table)
+        outside = f" AND ({index}.rowid <= %s OR {index}.rowid > %s)" if gap is not None else ""
+        sql = f"""
+            SELECT {table}.id, {table}.{quote(corpus.time)}
+            FROM {index} CROSS JOIN {table} ON {table}.id = {index}.rowid
+            WHERE {index} MATCH %s{outside} AND {condition.sql}
+            ORDER BY {index}.rowid DESC
+        """
+        parameters = [expression, *(gap or ()), *condition.parameters]
+        for id_, time in self._rows(sql, parameters, generation):
+            yield Found(id_, str(time))
+
+    def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
+        expression = self._expression(generation, root)
+        if expression is None or not ids:
+            return []
+        index, wanted = quote(generation.table), set(ids)
+        sql = f"""
+            SELECT rowid FROM {index}
+            WHERE {index} MATCH %s AND rowid >= %s
+            ORDER BY bm25({index}, 1, 1, 0)
+        """
+        best: list[int] = []
+        for (id_,) in self._rows(sql, [expression, min(wanted)], generation):
+            if id_ in wanted:
+                best.append(id_)
+                if len(best) >= most:
+                    break
+        return best
+
+    def _labels(self, condition: Condition) -> str:
+        workspace = f'labels : "w{condition.workspace_id:x}"'
+        if condition.partitions is None:
+            return workspace
+        named = [f'labels : "p{partition.encode().hex()}"' for partition in condition.partitions]
+        return f"{workspace} AND ({' OR '.join(named) or 'labels : none'})"
+
+    def _expression(self, generation: Generation, root: Node) -> str | None:
+        """Return the MATCH expression; None where the index cannot narrow the rows down."""
+        if generation.kind == "words":
+            kept = superset(root, lambda term: bool(term.tokens)) if _has_symbols(root) else root
+            return None if kept is None else _words(kept)
+        kept = superset(root, lambda term: len(term.folded) >= TRIGRAM)
+        return None if kept is None else _trigrams(kept)
+
+    def texts(self, corpus: Corpus, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        found: dict[int, dict[str, Any]] = {}
+        for start in range(0, len(ids), CHUNK):
+            some = list(ids[start : start + CHUNK])
+            columns = ", ".join(quote(column) for column in corpus.columns)
+            marks = ", ".join(["%s"] * len(some))
+            sql = f"SELECT id, {columns} FROM {quote(corpus.table)} WHERE id IN ({marks})"
+            with connection.cursor() as cursor:
+                cursor.execute(sql, some)
+                found |= {row[0]: dict(zip(corpus.columns, row[1:], strict=True)) for row in cursor.fetchall()}
+        return found
+
+    def scan(
+        self,
+        corpus: Corpus,
+        condition: Condition,
+        *,
+        like: str | None,
+        newest_first: bool,
+        within: tuple[int, int] | None,
+    ) -> Iterator[tuple[Found, dict[str, Any]]]:
+        from search.matching import PREFILTER_GLOB
+
+        table = quote(corpus.table)
+        columns = ", ".join(f"{table}.{quote(column)}" for column in corpus.columns)
+        where, parameters = [condition.sql], list(condition.parameters)
+        if within is not None:
+            where.append(f"{table}.id > %s AND {table}.id <= %s")
+            parameters += within
+        if like is not None:
+            tests = [f"{table}.{quote(column)} LIKE %s OR {table}.{quote(column)} GLOB %s" for column in corpus.columns]
+            where.append(f"({' OR '.join(tests)})")
+            parameters += [f"%{like}%", PREFILTER_GLOB] * len(corpus.columns)
+        direction = "DESC" if newest_first else "ASC"
+        time = f"{table}.{quote(corpus.time)}"
+        sql = f"""
+            SELECT {table}.id, {time}, {columns} FROM {table}
+            WHERE {" AND ".join(where)}
+            ORDER BY {time} {direction}, {table}.id {direction}
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            while chunk := cursor.fetchmany(100):
+                for id_, moment, *texts in chunk:
+                    yield Found(id_, str(moment)), dict(zip(corpus.columns, texts, strict=True))
+
+    # Statements
+
+    def _run(self, sql: str, parameters: Sequence[Any] | None = None) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+
+    def _ids(self, sql: str, parameters: Sequence[Any]) -> list[int]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return [int(row[0]) for row in cursor.fetchall()]
+
+    def _rows(self, sql: str, parameters: Sequence[Any], generation: Generation) -> Iterator[tuple[Any, ...]]:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, parameters)
+                while chunk := cursor.fetchmany(CHUNK):
+                    yield from chunk
+        except DatabaseError as error:
+            if is_damage(error):
+                raise IndexDamaged(generation.corpus, generation.kind, str(error)) from error
+            raise
+
+    def _schema(self, kind: str, pattern: str) -> list[tuple[str, str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = %s AND name LIKE %s ESCAPE '\\' ORDER BY name",
+                [kind, pattern.replace("_", "\\_")],
+            )
+            return list(cursor.fetchall())
+
+
+def _has_symbols(root: Node) -> bool:
+    if isinstance(root, Term):
+        return bool(root.symbols)
+    return any(_has_symbols(part) for part in (root.parts if isinstance(root, And | Or) else (root.part,)))
+
+
+def _words(root: Node) -> str:
+    """Return the tree as an FTS5 expression over body and alt. Tokens are quoted, so nothing in them is syntax."""
+    if isinstance(root, Term):
+        phrase = " ".join(root.tokens).replace('"', '""')
+        return f'{{body alt}} : "{phrase}"{" *" if root.prefix else ""}'
+    if isinstance(root, Or):
+        return "(" + " OR ".join(_words(part) for part in root.parts) + ")"
+    assert isinstance(root, And)
+    wanted = " AND ".join(_words(part) for part in root.parts if not isinstance(part, Not))
+    for part in root.parts:
+        if isinstance(part, Not):
+            wanted = f"({wanted}) NOT ({_words(part.part)})"
+    return f"({wanted})"
+
+
+def _trigrams(root: Node) -> str:
+    """Return the tree as an expression of single trigrams: without positions (detail=none) there are no phrases."""
+    if isinstance(root, Term):
+        text = root.folded
+        grams = dict.fromkeys(text[start : start + TRIGRAM] for start in range(len(text) - TRIGRAM + 1))
+        quoted = ['"' + gram.replace('"', '""') + '"' for gram in grams]
+        return "(" + " AND ".join(quoted) + ")"
+    assert isinstance(root, And | Or)
+    joint = " AND " if isinstance(root, And) else " OR "
+    return "(" + joint.join(_trigrams(part) for part in root.parts) + ")"

@@ -1,0 +1,48 @@
+"""How far each index is."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+
+class IndexState(models.Model):
+    """One index of one corpus: which generation serves, and how far it is filled.
+
+    Rows up to ``progress`` and beyond ``high_water`` are in it, the gap between them is not yet. State and progress are
+    one row, so that no kill can leave them apart.
+    """
+
+    class State(models.TextChoices):
+        BUILDING = "building", "being filled"
+        READY = "ready", "serving"
+        STALE = "stale", "damaged, to be built anew"
+
+    corpus = models.CharField(max_length=20)
+    kind = models.CharField(max_length=20)
+    generation = models.PositiveIntegerField(default=1)
+    function = models.CharField(max_length=60, help_text="The version of the text function it is built with.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.BUILDING)
+    progress = models.BigIntegerField(default=0)
+    high_water = models.BigIntegerField(default=0)
+    built_at = models.DateTimeField(null=True, blank=True)
+    verified_at = models.DateTimeField(null=True, blank=True)
+    verified = models.CharField(max_length=500, blank=True, default="")
+    last_error = models.CharField(max_length=500, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["corpus", "kind"], name="index_state_once"),
+            models.CheckConstraint(condition=Q(progress__lte=F("high_water")), name="index_progress_below_high_water"),
+        ]
+        ordering = ["corpus", "kind"]
+
+    def __str__(self) -> str:
+        return f"{self.corpus} {self.kind}"
+
+    @property
+    def percent(self) -> int:
+        """Return how much is filled, 0 to 100."""
+        if self.state == self.State.READY:
+            return 100
+        return min(99, 100 * self.progress // self.high_water) if self.high_water else 0

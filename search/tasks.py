@@ -1,0 +1,15 @@
+"""What the background worker does for the indexes. Tasks may run twice and return one line."""
+
+from __future__ import annotations
+
+from search import maintenance
+
+SECONDS = 15.0
+"""How long one task works; what is left waits for the next minute's."""
+
+
+def keep_indexes() -> str:
+    """Mend and fill the indexes: made where missing, damaged ones built anew."""
+    mended = maintenance.ensure()
+    filled = maintenance.fill(seconds=SECONDS)
+    return f"ok mended={len(mended)} filled={str(filled).lower()}"
