@@ -138,7 +138,7 @@ class SearchBackend(ABC):
         *,
         gap: tuple[int, int] | None,
     ) -> Iterator[Found]:
-        """Return the rows whose index entry fits, newest id first, without those with ids in the gap ``(after, until]``.
+        """Return the rows whose index entry fits, newest id first, without ids in the gap ``(after, until]``.
 
         For words without symbols that is exact; else a superset, to be verified on the text. Raises IndexDamaged.
         """
@@ -161,7 +161,7 @@ class SearchBackend(ABC):
         newest_first: bool,
         within: tuple[int, int] | None,
     ) -> Iterator[tuple[Found, dict[str, Any]]]:
-        """Return rows with their searched columns in the order of time, only ids in ``(after, until]`` if that is given.
+        """Return rows with their searched columns in order of time, only ids in ``(after, until]`` if that is given.
 
         ``like`` is a run of a-z0-9 that every row asked for contains unless its text has characters that fold to such.
         """
