@@ -60,6 +60,11 @@ class Principal:
             return (SHARED_PARTITION, self.own_partition)
         return (SHARED_PARTITION,)
 
+    def sees(self, *, workspace_id: int, partition: str) -> bool:
+        """Return whether ``visible_to`` lets a row of this place through, for rows that were found another way."""
+        partitions = self.partitions
+        return workspace_id == self.workspace_id and (partitions is None or partition in partitions)
+
     @property
     def is_reader(self) -> bool:
         """Return whether it may only read."""

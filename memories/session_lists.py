@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -33,6 +33,8 @@ class Found:
     """What is asked of a session while its continuation is looked for."""
 
     id: int
+    workspace_id: int
+    partition: str
     parent_id: int | None
     external_id: str
     source: str
@@ -89,11 +91,14 @@ def list_sessions(principal: Principal, filters: SessionFilters, *, cursor: str 
     """Return sessions, the most recently active first; with q those with such an id, the best match first."""
     if filters.q.strip():
         return _list_named(principal, filters, cursor=cursor, limit=limit)
-    rows = visible_to(principal, Session).filter(filters.condition())
+    # Through the one door; the partitions that it opens are spelled out one by one right behind it.
+    rows = visible_to(replace(principal, private="all"), Session).filter(filters.condition())
+    runs = [rows.filter(partition=partition) for partition in principal.partitions or ()] or [rows]
     if cursor is not None:
         _rank, moment, number = _read_cursor(cursor)
-        rows = rows.filter(last_active_at__lte=moment).filter(Q(last_active_at__lt=moment) | Q(pk__lt=number))
-    runs = [rows.filter(partition=partition) for partition in principal.partitions or ()] or [rows]
+        runs = [run.filter(last_active_at=moment, pk__lt=number) for run in runs] + [
+            run.filter(last_active_at__lt=moment) for run in runs
+        ]
     shown = [_shown(principal, run) for run in runs]
     # Each run comes in the order of an index, so that the database merges them and does not sort.
     merged = shown[0].union(*shown[1:], all=True) if len(shown) > 1 else shown[0]
@@ -139,22 +144,30 @@ def _list_named(principal: Principal, filters: SessionFilters, *, cursor: str | 
         behind = _order(*_read_cursor(cursor))
         ordered = [one for one in ordered if _order(one[0], one[1].last_active_at, one[1].id) > behind]
     page = ordered[:limit]
-    rows = _shown(principal, visible_to(principal, Session).filter(pk__in=[tip.id for _rank, tip, _matched in page]))
+    rows = _shown(principal, _seen_before([tip.id for _rank, tip, _matched in page]))
     by_id = {row["id"]: _as_json(row) for row in rows}
-    found = [
-        by_id[tip.id] | {"match": MATCHES[rank], "matched": matched} for rank, tip, matched in page if tip.id in by_id
-    ]
+    found = [by_id[tip.id] | {"match": MATCHES[rank], "matched": matched} for rank, tip, matched in page]
     last = page[-1] if len(ordered) > limit else None
     next_cursor = None if last is None else _cursor(last[0], last[1].last_active_at, last[1].id)
     return Page(found, next_cursor, truncated)
+
+
+def _seen_before(ids: Sequence[int]) -> QuerySet[Session]:
+    """Return the sessions of these ids, each of which came through ``visible_to`` or ``Principal.sees``.
+
+    Through the door once more, the database would walk all that is visible instead of taking the ids.
+    """
+    return Session.objects.filter(pk__in=ids)
 
 
 def _matches(principal: Principal, needle: str) -> list[tuple[int, Found]]:
     """Return the sessions whose id holds the needle with their place in MATCHES, the best and newest first."""
     rank = Case(When(folded_id=needle, then=Value(0)), When(folded_id__startswith=needle, then=Value(1)), default=2)
     rows = visible_to(principal, Session).filter(folded_id__contains=needle).annotate(rank=rank)
-    found = rows.order_by("rank", "-last_active_at", "-id").values("rank", *FOUND_COLUMNS)[: MATCHES_MAX + 1]
-    return [(row.pop("rank"), Found(**row)) for row in found]
+    # Ids alone, which an index has: the rows of those that do not match are not read.
+    ranks = dict(rows.order_by("rank", "-last_active_at", "-id").values_list("id", "rank")[: MATCHES_MAX + 1])
+    found = {row["id"]: Found(**row) for row in _seen_before(list(ranks)).values(*FOUND_COLUMNS)}
+    return [(rank, found[number]) for number, rank in ranks.items()]
 
 
 def _continuations(principal: Principal, sessions: Iterable[Found]) -> dict[int, Found]:
@@ -170,12 +183,14 @@ def _continuations(principal: Principal, sessions: Iterable[Found]) -> dict[int,
         if not frontier:
             break
         asked |= frontier.keys()
-        rows = visible_to(principal, Session).filter(parent_id__in=list(frontier))
+        rows = Session.objects.filter(parent_id__in=list(frontier))
         if not any(session.is_subagent for session in frontier.values()):
             rows = rows.exclude(source=SUBAGENT)
         for row in rows.order_by("parent_id", "started_at", "id").values(*FOUND_COLUMNS):
             child = Found(**row)
-            if child.parent_id is not None and child.is_subagent == frontier[child.parent_id].is_subagent:
+            assert child.parent_id is not None
+            is_seen = principal.sees(workspace_id=child.workspace_id, partition=child.partition)
+            if is_seen and child.is_subagent == frontier[child.parent_id].is_subagent:
                 newest[child.parent_id] = child
         frontier = {newest[number].id: newest[number] for number in frontier if number in newest}
     return newest

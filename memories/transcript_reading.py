@@ -51,14 +51,14 @@ def sessions_named(principal: Principal, external_id: str) -> list[Session]:
         rows = visible_to(replace(principal, workspace_id=values["workspace"], private="all"), Session)
         if partitions is not None:
             rows = rows.filter(partition__in=[values[f"partition {place}"] for place in range(len(partitions))])
-        found: QuerySet = rows.filter(external_id=values["name"]).order_by("-last_active_at").values(*SESSION_FIELDS)
+        found: QuerySet = rows.filter(external_id=values["name"]).values(*SESSION_FIELDS)
         return found
 
     shape = f"session in {len(partitions) if partitions is not None else 'all'}"
     rows = prepared.rows(shape, values, build)
     found = [Session.from_db("default", list(row), list(row.values())) for row in rows]
     wanted = principal.own_partition or SHARED_PARTITION
-    return sorted(found, key=lambda session: session.partition != wanted)
+    return sorted(found, key=lambda session: (session.partition == wanted, session.last_active_at), reverse=True)
 
 
 def find_session(principal: Principal, external_id: str) -> Session:

@@ -6,7 +6,7 @@ Nothing is deleted. Rewinding and compacting change the state of messages and ca
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -203,7 +203,7 @@ def append(principal: Principal, external_id: str, items: Sequence[MessageIn], *
         )
         for item in items
     ]
-    appended = load(session, said, best=principal.trust, now=now)
+    appended = _told_apart(session, said, best=principal.trust, now=now)
     for place, one in enumerate(appended):
         if one.action == "differs":
             raise Conflict(
@@ -211,6 +211,7 @@ def append(principal: Principal, external_id: str, items: Sequence[MessageIn], *
                 field=f"messages.{place}.external_id",
                 code="external_id_taken",
             )
+    _write_new(session, appended)
     return appended
 
 
@@ -220,12 +221,18 @@ def load(session: Session, said: Sequence[Said], *, now: datetime, best: int = T
 
     ``best`` is the most trust that a message may have. Without a time of its own a message follows those before it.
     """
+    appended = _told_apart(session, said, now=now, best=best)
+    _write_new(session, appended)
+    return appended
+
+
+def _told_apart(session: Session, said: Sequence[Said], *, now: datetime, best: int) -> list[Appended]:
+    """Return what is to become of each message; nothing is written."""
     known = _known(session, [one.external_id for one in said if one.external_id is not None])
     # A time taken before another process's write was waited for must not put the message before that one's.
     after_last = session.last_active_at + _TICK
     start = after_last if now < after_last <= now + SKEW else now
     appended: list[Appended] = []
-    new: list[Message] = []
     for place, one in enumerate(said):
         message = _message(session, one, timestamp=one.timestamp or start + place * _TICK, best=best)
         twin = known.get(one.external_id) if one.external_id is not None else None
@@ -235,15 +242,38 @@ def load(session: Session, said: Sequence[Said], *, now: datetime, best: int = T
             continue
         if one.external_id is not None:
             known[one.external_id] = message
-        new.append(message)
         appended.append(Appended(message, "created"))
+    return appended
+
+
+def _write_new(session: Session, appended: Sequence[Appended]) -> None:
+    new = [one.message for one in appended if one.action == "created"]
     if len(new) == 1:
         prepared.insert(new[0])
     else:
         Message.objects.bulk_create(new)
     if new:
         _note_messages(session, new)
-    return appended
+
+
+@storage.write
+def restate(session: Session, states: Mapping[int, tuple[bool, bool]]) -> int:
+    """Return how many messages have another state than before: (active, compacted) by the message's id.
+
+    What an act of this store took out keeps its state.
+    """
+    rows = session.messages.filter(pk__in=list(states), rewound_by=None).exclude(compacted_by__gt=0)
+    changed: dict[tuple[bool, bool], list[int]] = {}
+    step = 0
+    for pk, *before in rows.values_list("pk", "active", "compacted"):
+        if tuple(before) != states[pk]:
+            changed.setdefault(states[pk], []).append(pk)
+            step += any(states[pk]) - any(before)
+    for (active, compacted), ids in changed.items():
+        session.messages.filter(pk__in=ids).update(active=active, compacted=compacted)
+    if step:
+        _add_to_count(session, step)
+    return sum(map(len, changed.values()))
 
 
 def _message(session: Session, said: Said, *, timestamp: datetime, best: int) -> Message:
