@@ -1,0 +1,196 @@
+"""How well texts answer a question: BM25 over the few that the index picked, with what an index does not know.
+
+Pure functions of values. A word of the question counts fully; another form of it (runs, running) and, where compounds are
+written in one word, a longer word that it is part of count less. A message is also about what stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import snowballstemmer
+
+K1, B = 0.9, 0.3
+"""How soon a repeated word stops to count, and how much long texts are held back. Messages vary too much for .75."""
+STEM_WEIGHT = 0.7
+"""What another form of a word counts."""
+COMPOUND_WEIGHT = 0.3
+"""What a longer word that begins or ends with it counts."""
+COMPOUND_LEAST = 5
+"""Shorter words stand in too many others by chance."""
+NEIGHBOUR_SHARES = (0.3, 0.15)
+"""What a message gets of the score of the next one on either side, and of the second next."""
+_COMPOUNDING = {"german", "dutch", "swedish", "danish", "norwegian"}
+# Folded words that questions and answers are full of; a language is told by them.
+_FUNCTION_WORDS = {
+    "english": "a an and are at by did do does for from had has have he her his how i in is it my of on or our "
+    "she that the their they this to was we were what when where which who why will with would you "
+    "your",
+    "german": "aber als am auf aus bei das dass dem den der des die dies ein eine einem einen einer er es fur "
+    "haben hat ich im in ist mein mit nach nicht oder sie sind uber und von wann war waren warum was "
+    "welche welchem welchen welcher welches wer wie wir wird wo worden wurde wurden zu zum zur",
+    "french": "au aux avec ce ces combien comment dans de des du elle en est et il ils je la le les leur mais "
+    "mon ne nous ont ou par pas pour pourquoi quand que quel quelle quelles quels qui se ses son sont "
+    "sur un une vous",
+    "spanish": "al como con cual cuales cuando cuanto cuantos de del donde el ella en era es esta fue ha la las "
+    "lo los mas mi no para pero por porque que quien se su sus un una y yo",
+    "italian": "al alla che chi come con cosa da dal dei del della delle di dove e gli ha i il in io la le lo ma "
+    "nel nella non per perche quale quali quando quanti si sono su suo un una uno",
+    "portuguese": "a ao as com como da das de do dos e ela ele em era eu foi mais mas na nao no nos o onde os ou "
+    "para pela pelo por porque qual quais quando que quem se seu sua um uma",
+    "dutch": "aan als bij dat de den die dit door een en er haar het hij hoe ik in is maar met mijn naar niet "
+    "of om op te tot uit van voor waar waarom wanneer waren was wat welk welke werd wie wij worden ze "
+    "zijn",
+    "swedish": "av att den det dig du ett en for fran har han hon hur i inte jag med min nar och om pa sig som "
+    "till vad var varfor vem vi vilka vilken vilket ar",
+    "danish": "af at den der det du en er et for fra ham han har hun hvad hvem hvilke hvilken hvilket hvor "
+    "hvorfor hvornar i ikke jeg med min og om pa sig som til var vi",
+}
+_LANGUAGES_OF_WORD: dict[str, list[str]] = {}
+for _language, _words in _FUNCTION_WORDS.items():
+    for _word in set(_words.split()):
+        _LANGUAGES_OF_WORD.setdefault(_word, []).append(_language)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A word or phrase of a question, as tokens of the index."""
+
+    tokens: tuple[str, ...]
+    # The last token need only begin a word.
+    prefix: bool = False
+
+    @property
+    def word(self) -> str | None:
+        """Return the one whole word that is asked for, None for a phrase or a beginning."""
+        return self.tokens[0] if len(self.tokens) == 1 and not self.prefix else None
+
+
+class RankedText:
+    """A text as the words index has it, counted when first asked for."""
+
+    def __init__(self, written: str) -> None:
+        self.written = written
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each token stands in it."""
+        return Counter(self.written.split())
+
+    @cached_property
+    def length(self) -> int:
+        """The number of its tokens."""
+        return self.counts.total()
+
+    def frequency(self, forms: Mapping[Asked, float]) -> float:
+        """Return how often it has any of the forms, each times its weight."""
+        return sum(weight * self._count(form) for form, weight in forms.items())
+
+    def _count(self, form: Asked) -> int:
+        if form.word is not None:
+            return self.counts[form.word]
+        needle = f" {' '.join(form.tokens)}"
+        # Neighbours share a space, so every place is looked at by itself.
+        padded, end = f" {self.written} ", "" if form.prefix else " "
+        count, place = 0, padded.find(needle + end)
+        while place >= 0:
+            count, place = count + 1, padded.find(needle + end, place + 1)
+        return count
+
+
+def language_of(words: Iterable[str]) -> str | None:
+    """Return the language that most of the folded words' function words are of, by its snowball name.
+
+    English where Latin letters tell nothing more, Russian for Cyrillic ones, None for other scripts.
+    """
+    votes: Counter[str] = Counter()
+    letters = ""
+    for word in words:
+        votes.update(_LANGUAGES_OF_WORD.get(word, ()))
+        letters += word
+    if any("\u0400" <= letter <= "\u04ff" for letter in letters):
+        return "russian"
+    if votes:
+        return max(votes, key=lambda language: (votes[language], language == "english"))
+    return "english" if any("a" <= letter <= "z" for letter in letters) else None
+
+
+@lru_cache(maxsize=16)
+def _stemmer(language: str) -> Callable[[str], str]:
+    stem: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
+    return stem
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str, language: str) -> str:
+    """Return the part of a word that its forms have in common. https://snowballstem.org"""
+    return _stemmer(language)(word)
+
+
+def forms_of(
+    asked: Sequence[Asked], texts: Iterable[RankedText], language: str | None
+) -> dict[Asked, dict[Asked, float]]:
+    """Return for each part of the question the forms of it that count, itself first, with what each counts.
+
+    Other forms are looked for in the texts.
+    """
+    forms = {part: {part: 1.0} for part in asked}
+    if language is None:
+        return forms
+    stems = {part: stem(part.word, language) for part in asked if part.word is not None and part.word.isalpha()}
+    # Forms of a word begin alike, so few words of the texts need to be stemmed.
+    beginnings: dict[str, list[Asked]] = {}
+    for part, stemmed in stems.items():
+        beginnings.setdefault(stemmed[:3], []).append(part)
+    compounds = {
+        part: stemmed
+        for part, stemmed in stems.items()
+        if language in _COMPOUNDING and len(part.tokens[0]) >= COMPOUND_LEAST and len(stemmed) >= COMPOUND_LEAST - 1
+    }
+    for word in sorted({word for text in texts for word in text.counts}):
+        near = [part for part in beginnings.get(word[:3], ()) if part.word != word]
+        for part in near:
+            if stem(word, language) == stems[part]:
+                forms[part][Asked((word,))] = STEM_WEIGHT
+        for part, stemmed in compounds.items():
+            form = Asked((word,))
+            if stemmed not in word or form in forms[part]:
+                continue
+            if word.startswith(stemmed) or stem(word, language).endswith(stemmed):
+                forms[part][form] = COMPOUND_WEIGHT
+    return forms
+
+
+def idf(having: float, rows: int) -> float:
+    """Return what a word weighs that so many of the rows have: the rarer, the more, never less than nothing."""
+    return math.log(1 + max(rows - having + 0.5, 0.5) / (having + 0.5))
+
+
+def scores(
+    texts: Mapping[int, RankedText], parts: Sequence[tuple[Mapping[Asked, float], float]], *, average_length: float
+) -> dict[int, float]:
+    """Return the BM25 score of each text. ``parts`` are the forms of each part of the question and what it weighs."""
+    found: dict[int, float] = {}
+    for id_, text in texts.items():
+        held_back = K1 * (1 - B + B * text.length / max(average_length, 1))
+        score = 0.0
+        for forms, weight in parts:
+            frequency = text.frequency(forms)
+            if frequency:
+                score += weight * frequency * (K1 + 1) / (frequency + held_back)
+        found[id_] = score
+    return found
+
+
+def with_neighbours(own: Mapping[int, float], neighbours: Mapping[int, Sequence[Sequence[int]]]) -> dict[int, float]:
+    """Return the scores with each row's share of its neighbours': those at distance 1, then those at distance 2."""
+    found = dict(own)
+    for id_, rings in neighbours.items():
+        if id_ in own:
+            for share, ring in zip(NEIGHBOUR_SHARES, rings, strict=False):
+                found[id_] += share * sum(own.get(beside, 0.0) for beside in ring)
+    return found
