@@ -69,9 +69,9 @@ class Tally:
     """How often something happened, and on which lines first."""
 
     count: int = 0
-    lines: list[int] = field(default_factory=list)
+    lines: list[int | str] = field(default_factory=list)
 
-    def add(self, line: int) -> None:
+    def add(self, line: int | str) -> None:
         self.count += 1
         if len(self.lines) < SHOWN and (not self.lines or self.lines[-1] != line):
             self.lines.append(line)
@@ -92,13 +92,13 @@ class Report:
     details: list[str] = field(default_factory=list)
     interrupted: bool = False
 
-    def skip(self, line: int, bad: Bad) -> None:
+    def skip(self, line: int | str, bad: Bad) -> None:
         """Count something that is not imported."""
         self.skipped.setdefault(bad.reason, Tally()).add(line)
         if bad.detail and len(self.details) < SHOWN:
             self.details.append(f"line {line}: {bad}")
 
-    def note(self, line: int, text: str) -> None:
+    def note(self, line: int | str, text: str) -> None:
         """Count something that was imported, or was there, and that the reader should know of."""
         self.notes.setdefault(text, Tally()).add(line)
 
