@@ -155,11 +155,12 @@ def _values(value: Any, depth: int) -> Iterator[str]:
 
 def _parsed(value: Any) -> Any:
     """Return what a JSON text of an object, a list or a text stands for, everything else as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
+    # What is JSON inside JSON has become longer each time, so that this ends soon.
+    while isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
-            return json.loads(value)
+            value = json.loads(value)
         except (ValueError, RecursionError):
-            return value
+            break
     return value
 
 
