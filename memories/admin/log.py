@@ -108,8 +108,8 @@ class AuditEntryAdmin(BoundedList, ReadOnly):
     @admin.display(description=_("target"))
     def on(self, entry: AuditEntry) -> str:
         kind, _space, number = entry.target.partition(" ")
-        if kind == "memory" and number.isascii() and number.isdigit():
-            return link("memory", int(number), entry.target)
+        if kind in ("memory", "session") and number.isascii() and number.isdigit():
+            return link(kind, int(number), entry.target)
         return one_line(entry.target) or "-"
 
     @admin.display(description=_("result"))

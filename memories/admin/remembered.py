@@ -257,7 +257,7 @@ class MemoryAdmin(BoundedList, ShowsRefusals):
     )
     origin = (
         _("Where it comes from"),
-        {"fields": ("in_workspace", "by", "scope", "from_source", "partition", "beside")},
+        {"fields": ("in_workspace", "by", "scope", "from_source", "said_in", "partition", "beside")},
     )
     fate = (
         _("What became of it"),
@@ -381,6 +381,12 @@ class MemoryAdmin(BoundedList, ShowsRefusals):
     @admin.display(description=_("merged into"))
     def survivor(self, memory: Memory) -> str:
         return _memory_link(memory.merged_into_id)
+
+    @admin.display(description=_("taken from"))
+    def said_in(self, memory: Memory) -> str:
+        if memory.message_id is None:
+            return "-"
+        return link("message", memory.message_id, gettext("message %(id)d") % {"id": memory.message_id})
 
     @admin.display(description=_("kept beside"))
     def beside(self, memory: Memory) -> str:

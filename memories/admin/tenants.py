@@ -62,10 +62,11 @@ class WorkspaceAdmin(SuperusersOnly):
     def records(self, workspace: Workspace) -> str:
         of_agent = {"agent__workspace__id__exact": workspace.pk}
         return format_html(
-            "{} · {} · {} · {}",
+            "{} · {} · {} · {} · {}",
             list_link("agent", _("agents"), workspace__id__exact=workspace.pk),
             list_link("token", _("tokens"), **of_agent),
             list_link("memory", _("memories"), workspace__id__exact=workspace.pk),
+            list_link("session", _("sessions"), workspace__id__exact=workspace.pk),
             list_link("auditentry", _("audit entries"), workspace_id=workspace.pk),
         )
 
@@ -153,8 +154,9 @@ class AgentAdmin(SuperusersOnly):
     @admin.display(description=_("records"))
     def records(self, agent: Agent) -> str:
         return format_html(
-            '{} · {} · <a href="{}?agent={}">{}</a>',
+            '{} · {} · {} · <a href="{}?agent={}">{}</a>',
             list_link("memory", _("memories"), agent__id__exact=agent.pk),
+            list_link("session", _("sessions"), agent__id__exact=agent.pk),
             list_link("token", _("tokens"), agent__id__exact=agent.pk),
             reverse("admin:memories_token_add"),
             agent.pk,
@@ -168,8 +170,8 @@ class AgentAdmin(SuperusersOnly):
             _audit(request, verb, obj.workspace_id, f"agent {obj.pk}")
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, set[str], list[str]]:
-        """Return what goes with the agents (their tokens), or which of them stay because their memories do."""
-        remembered = [agent for agent in objs if agent.memories.exists()]
+        """Return what goes with the agents (their tokens), or which of them stay because what they wrote does."""
+        remembered = [agent for agent in objs if agent.memories.exists() or agent.sessions.exists()]
         if remembered:
             why = gettext("what agent “%(name)s” remembered; revoke its tokens to lock it out")
             return [], {}, set(), [why % {"name": agent.name} for agent in remembered]

@@ -26,10 +26,18 @@ from memories.errors import Conflict, Forbidden, Invalid
 from memories.models import Agent, AuditEntry, Membership, Memory, Revision, Source, Status, Token, Workspace
 from memories.remember import revise
 from memoryweb.models import Heartbeat
-from tests.factories import AgentFactory, MembershipFactory, MemoryFactory, UserFactory, WorkspaceFactory
+from tests.factories import (
+    AgentFactory,
+    MembershipFactory,
+    MemoryFactory,
+    MessageFactory,
+    SessionFactory,
+    UserFactory,
+    WorkspaceFactory,
+)
 
 HOSTILE = "<script>alert('x')</script>\n<img src=x onerror=alert(1)> \u202eeulav\u2066 \u200b\U000e0041 \x07 end"
-LISTS = ("workspace", "agent", "token", "memory", "revision", "auditentry")
+LISTS = ("workspace", "agent", "token", "memory", "revision", "session", "message", "auditentry")
 
 
 class Fields(HTMLParser):
@@ -252,6 +260,8 @@ def make_rows(count: int) -> None:
         first = MemoryFactory.create(agent=agent)
         MemoryFactory.create(agent=agent, status="merged", merged_into_id=first.pk, merged_at=timezone.now())
         audit.record("memory.forget", actor="agent x", workspace_id=workspace.pk, target=f"memory {first.pk}")
+        MessageFactory.create(session=SessionFactory.create(agent=agent))
+        MessageFactory.create(session=SessionFactory.create(agent=agent))
 
 
 @pytest.mark.parametrize("name", LISTS)
