@@ -149,9 +149,7 @@ class MemoryPatch(Body):
     reason: Reason = ""
 
     _not_null = model_validator(mode="before")(
-        unset_is_not_null(
-            ("content", "subject", "kind", "tags", "importance", "scope", "pinned", "metadata", "reason")
-        )
+        unset_is_not_null(("content", "subject", "kind", "tags", "importance", "scope", "pinned", "metadata", "reason"))
     )
 
     @property

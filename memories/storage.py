@@ -19,8 +19,8 @@ _recoveries: list[Recovery] = []
 def add_recovery(recovery: Recovery) -> None:
     """Have a write that the database refused tried once more by ``recovery(error, write)``.
 
-    It returns what the write gives in a transaction of its own, or raises the error; so an app further out can take away
-    what stood in the write's way.
+    It returns what the write gives in a transaction of its own, or raises the error; so an app further out can take
+    away what stood in the write's way.
     """
     _recoveries.append(recovery)
 

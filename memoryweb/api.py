@@ -18,8 +18,8 @@ from memories import api as memories_api
 from memories import transcript_api
 from memories.errors import Conflict, Forbidden, Invalid, NotFound, Refused, Stale
 from memories.wire import Malformed, parse_json, to_json
-from search import api as search_api
 from memoryweb.auth import TokenAuth, Unavailable
+from search import api as search_api
 
 STATUS: dict[type[Refused], int] = {NotFound: 404, Forbidden: 403, Invalid: 422, Conflict: 409, Stale: 412}
 
