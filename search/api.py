@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -12,15 +13,15 @@ from pydantic import Field
 from memories.access import Principal, visible_to
 from memories.errors import Forbidden, Invalid, NotFound
 from memories.idempotency import Answer as Written
-from memories.models import LABEL_MAX, NAME_MAX, Memory, MemoryTag, Message, Session
+from memories.models import LABEL_MAX, NAME_MAX, Memory, MemoryTag, Message, Session, Status
 from memories.plain_text import clean_text
 from memories.schemas import KindName, ScopeName, StatusName, Time
 from memories.wire import to_json
 from search import maintenance
 from search.backends.base import KINDS, Kind, Sort
 from search.corpora import CORPORA, MEMORIES, MESSAGES, Corpus
-from search.engine import WINDOW, Answer, search
-from search.hits import LIVE, MESSAGE_FIELDS, memory_hits, message_hits, with_survivors
+from search.engine import Answer, search
+from search.hits import LIVE, MESSAGE_FIELDS, memory_hits, message_hits, survivors
 from search.models import IndexState
 from search.query import Match, parse
 from search.routing import Mode
@@ -114,7 +115,8 @@ def _json(data: Any, status: int = 200) -> HttpResponse:
 def answer_json(answer: Answer, results: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a search's answer as the API shows it."""
     total = {"total": answer.total} if answer.total_is_exact else {"total_at_least": answer.total}
-    ranking = {"exact": True} if answer.ranking_is_exact else {"exact": False, "window": WINDOW}
+    window = answer.ranking_window
+    ranking = {"exact": True} if window is None else {"exact": False, "window": window}
     reasons = [answer.plan.reason, *answer.query.reasons, *(["query_truncated"] if answer.query.truncated else [])]
     shown: dict[str, Any] = {
         "results": results,
@@ -136,6 +138,10 @@ def _labels(values: list[str]) -> list[str]:
     return [clean_text(value).strip() for value in values]
 
 
+def _roles(query: MessageQuery) -> list[str]:
+    return [role.lower() for role in _labels(query.role)]
+
+
 def message_rows(principal: Principal, query: MessageQuery) -> QuerySet[Message]:
     """Return the messages that may be found: visible, of the sessions, sources, roles and times asked for."""
     rows = visible_to(principal, Message)
@@ -150,7 +156,7 @@ def message_rows(principal: Principal, query: MessageQuery) -> QuerySet[Message]
         # A live row and its compacted copy are one hit.
         rows = rows.filter(LIVE).exclude(Q(active=False) & Exists(twin))
     if query.role:
-        rows = rows.filter(role__in=[role.lower() for role in _labels(query.role)])
+        rows = rows.filter(role__in=_roles(query))
     if query.since is not None:
         rows = rows.filter(timestamp__gte=query.since)
     if query.until is not None:
@@ -181,7 +187,7 @@ def get_message_search(request: HttpRequest, query: Query[MessageQuery]) -> Http
         principal,
         mode=query.mode,
         sort=query.sort,
-        unindexed_rows=not query.role or "tool" in query.role,
+        unindexed_rows=not query.role or "tool" in _roles(query),
         limit=query.limit,
         offset=query.offset,
     )
@@ -192,8 +198,8 @@ def get_message_search(request: HttpRequest, query: Query[MessageQuery]) -> Http
 
 
 def memory_rows(principal: Principal, query: MemoryQuery) -> QuerySet[Memory]:
-    """Return the memories that may be found. Merged ones are among them: they answer with their survivor."""
-    rows = visible_to(principal, Memory).filter(status__in={*query.status, "merged"})
+    """Return the memories that may be shown: visible, and as the filters ask."""
+    rows = visible_to(principal, Memory).filter(status__in=query.status)
     if query.subject is not None:
         rows = rows.filter(subject=clean_text(query.subject).strip())
     if query.kind:
@@ -210,19 +216,23 @@ def get_memory_search(request: HttpRequest, query: Query[MemoryQuery]) -> HttpRe
     """Find memories, active and archived ones unless asked. A merged one answers with the memory it went into."""
     principal = _principal(request)
 
-    def survivor(ids: list[int]) -> list[int]:
-        return with_survivors(principal, ids, query.status)
-
+    rows = memory_rows(principal, query)
+    if Status.MERGED in query.status:
+        searched, resolve = rows, None
+    else:
+        # Merged ones are found too, and show the memory they went into if that is as the filters ask.
+        searched = rows | visible_to(principal, Memory).filter(status=Status.MERGED)
+        resolve = partial(survivors, principal, allowed=rows)
     answer = search(
         MEMORIES,
         parse(query.q, match=query.match),
-        memory_rows(principal, query),
+        searched,
         principal,
         mode=query.mode,
         sort=query.sort,
         limit=query.limit,
         offset=query.offset,
-        resolve=survivor,
+        resolve=resolve,
     )
     return _json(answer_json(answer, memory_hits(principal, answer.hits, answer.query.root)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
 from memories.models import Memory, Message
 
@@ -17,7 +17,8 @@ class Corpus:
     """A table whose rows are searched by the text of ``columns``, joined by GAP where they are not empty.
 
     Its rows carry ``workspace_id`` and ``partition``; ``time`` is what newest and oldest mean. Rows for which
-    ``unindexed`` (a condition on its columns) holds are left out of the trigram index.
+    ``unindexed`` (a condition on its columns) holds are left out of the trigram index. Rows of one ``thread`` follow
+    each other in time, and of those that are ``live`` each says something about the ones beside it.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Corpus:
     columns: tuple[str, ...]
     time: str
     unindexed: tuple[str, str] | None = None
+    thread: str | None = None
+    live: Q | None = None
 
     @property
     def table(self) -> str:
@@ -35,6 +38,14 @@ class Corpus:
         return GAP.join(str(row[column]) for column in self.columns if row[column])
 
 
-MESSAGES = Corpus("messages", Message, ("content", "tool_name", "tool_text"), "timestamp", ("role", "tool"))
+MESSAGES = Corpus(
+    "messages",
+    Message,
+    ("content", "tool_name", "tool_text"),
+    "timestamp",
+    unindexed=("role", "tool"),
+    thread="session_id",
+    live=Q(active=True) | Q(compacted=True),
+)
 MEMORIES = Corpus("memories", Memory, ("content", "subject"), "updated_at")
 CORPORA = {corpus.name: corpus for corpus in (MESSAGES, MEMORIES)}

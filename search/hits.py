@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from memories.access import Principal, visible_to
 from memories.models import Agent, Memory, Message, Status
@@ -129,19 +129,14 @@ def memory_hits(principal: Principal, hits: Sequence[Hit], root: Node | None) ->
     ]
 
 
-def with_survivors(principal: Principal, ids: Sequence[int], statuses: Collection[str]) -> list[int]:
-    """Return the ids with the memory that it went into at last in the place of each merged one, each once.
-
-    A merged memory whose survivor is not visible, or has another status than those asked for, is left out.
-    """
-    if Status.MERGED in statuses:
-        return list(ids)
+def survivors(principal: Principal, ids: Sequence[int], allowed: QuerySet[Memory]) -> dict[int, int | None]:
+    """Return for each merged memory among ``ids`` where it went at last, None where ``allowed`` lacks that memory."""
     went = _survivors(principal, ids)
-    targets = {target for target in went.values() if target is not None}
-    kept = visible_to(principal, Memory).filter(pk__in=targets, status__in=statuses).values_list("pk", flat=True)
-    shown = set(kept)
-    places = (went.get(id_, id_) for id_ in ids)
-    return list(dict.fromkeys(id_ for id_ in places if id_ is not None and (id_ not in targets or id_ in shown)))
+    targets = list(dict.fromkeys(target for target in went.values() if target is not None))
+    shown: set[int] = set()
+    for start in range(0, len(targets), 500):
+        shown |= set(allowed.filter(pk__in=targets[start : start + 500]).values_list("pk", flat=True))
+    return {one: target if target in shown else None for one, target in went.items()}
 
 
 def _survivors(principal: Principal, ids: Sequence[int]) -> dict[int, int | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -51,33 +51,53 @@ def ensure() -> list[str]:
 
     Run after each migration, which may remake a table and so drop its triggers, at start and before maintenance.
     """
-    return [said for corpus in CORPORA.values() for kind in KINDS if (said := _ensure(corpus, kind)) is not None]
+    pairs = [(corpus, kind) for corpus in CORPORA.values() for kind in KINDS]
+    return [said for corpus, kind in pairs if (said := _ensure(corpus, kind, _unreadable(corpus, kind))) is not None]
+
+
+def _unreadable(corpus: Corpus, kind: Kind, *, served: bool = False) -> set[int]:
+    """Return the generations that cannot even be dropped; the one that serves is looked at if ``served``."""
+    engine = backend()
+    state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
+    found = {number: Generation(corpus, kind, number, function_name()) for number in engine.generations(corpus, kind)}
+    if state is not None and state.state != IndexState.State.STALE and not served:
+        generation = found.get(state.generation)
+        if generation is not None and engine.is_whole(generation):
+            del found[state.generation]
+    return {number for number, generation in found.items() if not engine.is_readable(generation)}
 
 
 @storage.write
-def _ensure(corpus: Corpus, kind: Kind) -> str | None:
+def _ensure(corpus: Corpus, kind: Kind, unreadable: Collection[int]) -> str | None:
     engine = backend()
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
     known = {state.generation} if state is not None else set()
     for number in set(engine.generations(corpus, kind)) - known:
-        engine.drop(Generation(corpus, kind, number, function_name()))
+        engine.drop(Generation(corpus, kind, number, function_name()), readable=number not in unreadable)
     if state is None:
         _begin(corpus, kind, 1)
         return f"{corpus.name} {kind}: made"
     generation = generation_of(state)
     if state.state == IndexState.State.STALE or not engine.is_whole(generation):
-        engine.drop(generation)
+        engine.drop(generation, readable=state.generation not in unreadable)
         _begin(corpus, kind, state.generation + 1, error=state.last_error)
         return f"{corpus.name} {kind}: damaged, made anew"
     if state.function != function_name():
-        engine.drop(generation)
+        engine.drop(generation, readable=state.generation not in unreadable)
         _begin(corpus, kind, state.generation + 1)
         return f"{corpus.name} {kind}: another text function, made anew"
     if engine.repair(generation):
-        # What was written without the triggers is found by the last step of filling.
-        IndexState.objects.filter(pk=state.pk).update(state=IndexState.State.BUILDING)
+        # Which rows were changed without the triggers nobody knows: all of them are read again.
+        _refill(state)
         return f"{corpus.name} {kind}: triggers made anew"
     return None
+
+
+def _refill(state: IndexState) -> None:
+    """Fill the build anew over what it has."""
+    state.progress, state.high_water = 0, everything(CORPORA[state.corpus].model).aggregate(last=Max("pk"))["last"] or 0
+    state.state = IndexState.State.BUILDING
+    state.save(update_fields=["progress", "high_water", "state"])
 
 
 def _begin(corpus: Corpus, kind: Kind, number: int, *, error: str = "") -> None:
@@ -125,8 +145,11 @@ def _fill_chunk(corpus: str, kind: str) -> bool:
         state.progress = engine.fill(generation, after=state.progress, until=state.high_water, most=CHUNK)
         state.save(update_fields=["progress"])
         return False
-    missing = engine.missing(generation, most=CHUNK)
-    orphans = engine.orphans(generation, most=CHUNK)
+    try:
+        missing, orphans = engine.missing(generation, most=CHUNK), engine.orphans(generation, most=CHUNK)
+    except IndexDamaged as error:
+        detach(generation.corpus, generation.kind, error.detail, number=generation.number)
+        return True
     if missing or orphans:
         engine.index_rows(generation, [*missing, *orphans])
         return False
@@ -136,28 +159,33 @@ def _fill_chunk(corpus: str, kind: str) -> bool:
 
 
 @storage.write
-def detach(corpus: Corpus, kind: Kind, error: str) -> None:
-    """Take a damaged index out of service: writes no longer touch it, searches scan, and it is built anew."""
+def detach(corpus: Corpus, kind: Kind, error: str, *, number: int | None = None) -> None:
+    """Take a damaged index out of service: writes no longer touch it, searches scan, and it is built anew.
+
+    Does nothing where another generation than ``number`` serves by now.
+    """
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
-    if state is None or state.state == IndexState.State.STALE:
+    if state is None or state.state == IndexState.State.STALE or number not in (None, state.generation):
         return
     backend().detach(generation_of(state))
     state.state, state.last_error = IndexState.State.STALE, error[:SHOWN]
     state.save(update_fields=["state", "last_error"])
-    logger.error("the %s index of %s is damaged and was detached: %s", kind, corpus.name, error)
+    said = f"the {kind} index of {corpus.name} is damaged and was detached: {error}"
+    transaction.on_commit(lambda: logger.error(said))
 
 
 def write_without_damaged(error: DatabaseError, write: Callable[[], R]) -> R:
     """Return what the write gives once the index that it failed at is detached, all in one transaction.
 
-    Which index it was the error does not say, so each is taken away in turn and the write tried again. Raises the error
-    where it is no index's, or where the write fails without any index too: then the table itself is damaged, and the
-    triggers stay.
+    Which index it was the error does not say, so each is taken away in turn and the write tried again; then those of a
+    corpus together, then all. Raises the error where it is no index's, or where the write fails without any index too:
+    then the table itself is damaged, and the triggers stay.
     """
     if not backend().is_damage(error):
         raise error
-    suspects = [(corpus, kind) for corpus in CORPORA.values() for kind in KINDS]
-    for culprits in [*([suspect] for suspect in suspects), suspects]:
+    by_corpus = [[(corpus, kind) for kind in KINDS] for corpus in CORPORA.values()]
+    singles = [[suspect] for suspects in by_corpus for suspect in suspects]
+    for culprits in [*singles, *by_corpus, [suspect for suspects in by_corpus for suspect in suspects]]:
         try:
             with transaction.atomic():
                 for corpus, kind in culprits:
@@ -169,15 +197,48 @@ def write_without_damaged(error: DatabaseError, write: Callable[[], R]) -> R:
     raise error
 
 
-@storage.write
+def gap_of(state: IndexState) -> tuple[int, int] | None:
+    """Return the ids ``(after, until]`` whose rows the index does not have yet; None where it has all."""
+    filled = state.state == IndexState.State.READY or state.progress >= state.high_water
+    return None if filled else (state.progress, state.high_water)
+
+
+def probe(state: IndexState, *, most: int = 5) -> None:
+    """Look some rows up by their own text. Raises IndexDamaged where they are not found, which SQLite tells nobody.
+
+    Rows that come or go meanwhile are looked for twice.
+    """
+    generation, engine = generation_of(state), backend()
+    lost = engine.lost(generation, engine.samples(generation, gap=gap_of(state), most=most))
+    if lost and engine.lost(generation, lost):
+        raise IndexDamaged(generation, f"row {lost[0]} is not found by its own text")
+
+
+def probe_all() -> list[str]:
+    """Return the indexes that do not find rows by their own text; they are detached."""
+    damaged = []
+    for state in IndexState.objects.exclude(state=IndexState.State.STALE):
+        try:
+            probe(state)
+        except IndexDamaged as error:
+            detach(error.generation.corpus, error.generation.kind, error.detail, number=error.generation.number)
+            damaged.append(str(state))
+    return damaged
+
+
 def rebuild(corpus: Corpus, kind: Kind) -> None:
     """Begin the index anew. Searches are answered from what is filled and a scan of the rest meanwhile."""
+    _rebuild(corpus, kind, _unreadable(corpus, kind, served=True))
+
+
+@storage.write
+def _rebuild(corpus: Corpus, kind: Kind, unreadable: Collection[int]) -> None:
+    engine = backend()
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
-    number = 0
-    if state is not None:
-        number = state.generation
-        backend().drop(generation_of(state))
-    _begin(corpus, kind, number + 1)
+    numbers = engine.generations(corpus, kind)
+    for number in numbers:
+        engine.drop(Generation(corpus, kind, number, function_name()), readable=number not in unreadable)
+    _begin(corpus, kind, 1 + max([*numbers, state.generation if state is not None else 0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +266,15 @@ class Verdict:
 
 
 def verify(corpus: Corpus, kind: Kind) -> Verdict:
-    """Return whether the index has each row once and the engine's own check finds nothing. Reads only."""
-    state = IndexState.objects.get(corpus=corpus.name, kind=kind)
-    generation, engine = generation_of(state), backend()
+    """Return whether the index has each row once and the engine's own check finds nothing.
+
+    One that is not sound is put right in the background: detached if damaged, else filled anew.
+    """
     rows = everything(corpus.model).count()
+    state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
+    if state is None:
+        return Verdict(corpus.name, kind, rows, 0, 0, "there is none yet")
+    generation, engine = generation_of(state), backend()
     if state.state == IndexState.State.STALE:
         return _note(state, Verdict(corpus.name, kind, rows, 0, 0, f"damaged: {state.last_error}"))
     try:
@@ -217,11 +283,21 @@ def verify(corpus: Corpus, kind: Kind) -> Verdict:
             len(engine.orphans(generation, most=rows + 1)),
         )
         wrong = engine.check(generation) or ""
+        probe(state)
     except IndexDamaged as error:
         missing, orphans, wrong = 0, 0, error.detail
     if wrong:
-        detach(corpus, kind, wrong)
+        detach(corpus, kind, wrong, number=state.generation)
+    elif (missing or orphans) and state.state == IndexState.State.READY:
+        _fill_again(corpus, kind, state.generation)
     return _note(state, Verdict(corpus.name, kind, rows, missing, orphans, wrong))
+
+
+@storage.write
+def _fill_again(corpus: Corpus, kind: Kind, number: int) -> None:
+    state = IndexState.objects.select_for_update().get(corpus=corpus.name, kind=kind)
+    if state.state == IndexState.State.READY and state.generation == number:
+        _refill(state)
 
 
 def _note(state: IndexState, verdict: Verdict) -> Verdict:
@@ -230,12 +306,22 @@ def _note(state: IndexState, verdict: Verdict) -> Verdict:
 
 
 def optimize(corpus: Corpus, kind: Kind, *, seconds: float = 10.0) -> bool:
-    """Return whether the index is merged as far as it goes, after working on it for about so many seconds."""
+    """Return whether the index is merged as far as it goes, after working on it for about so many seconds.
+
+    Damage that comes to light is noted, and the index built anew in the background.
+    """
     until = time.monotonic() + seconds
-    state = IndexState.objects.get(corpus=corpus.name, kind=kind)
     while time.monotonic() < until:
-        with transaction.atomic():
-            if not backend().optimize(generation_of(state), pages=500):
-                return True
+        state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
+        if state is None or state.state == IndexState.State.STALE:
+            return True
+        try:
+            with transaction.atomic():
+                if not backend().optimize(generation_of(state), pages=500):
+                    return True
+        except DatabaseError as error:
+            if not backend().is_damage(error):
+                raise
+            detach(corpus, kind, str(error), number=state.generation)
         time.sleep(0.001)
     return False

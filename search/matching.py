@@ -14,9 +14,9 @@ from search.text import alt_text, fold, index_folded, is_cjk, is_symbol, runs, s
 Meaning = Literal["words", "substring"]
 
 # Characters that only themselves fold to, case aside, as long as the text has none of those that PREFILTER_GLOB finds.
-_PLAIN_RUN = re.compile("[a-z0-9\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
+PLAIN_RUN = re.compile("[a-z0-9\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
 # Characters that neither vanish when folded nor become plain ones; the common ones first, as GLOB tries them in order.
-_HARMLESS_RANGES = (
+HARMLESS_RANGES = (
     (0x01, 0x7F),
     (0x4E00, 0x9FFF),
     (0x3041, 0x3096),
@@ -49,7 +49,7 @@ _HARMLESS_RANGES = (
     (0x00B6, 0x00B7),
 )
 # Finds the texts that may fold to more than they show: accents, ligatures, fullwidth letters, invisible characters.
-PREFILTER_GLOB = f"*[^{''.join(f'{chr(first)}-{chr(last)}' for first, last in _HARMLESS_RANGES)}]*"
+PREFILTER_GLOB = f"*[^{''.join(f'{chr(first)}-{chr(last)}' for first, last in HARMLESS_RANGES)}]*"
 
 
 class PreparedText:
@@ -119,14 +119,17 @@ def like_prefilter(root: Node, meaning: Meaning) -> str | None:
     match root:
         case Term():
             pieces = [root.folded] if meaning == "substring" else words_of(root.folded)
-            found = [run for piece in pieces for run in _PLAIN_RUN.findall(piece)]
+            found = [run for piece in pieces for run in PLAIN_RUN.findall(piece)]
             return max(found, key=_weight, default=None)
         case And(parts):
             found = [run for run in (like_prefilter(part, meaning) for part in parts) if run]
             return max(found, key=_weight, default=None)
         case Or(parts):
-            alternatives = {like_prefilter(part, meaning) for part in parts}
-            return alternatives.pop() if len(alternatives) == 1 else None
+            alternatives = [like_prefilter(part, meaning) for part in parts]
+            runs_of_all = [run for run in alternatives if run]
+            shortest = min(runs_of_all, key=len, default="")
+            in_all = len(runs_of_all) == len(parts) and all(shortest in run for run in runs_of_all)
+            return shortest if in_all else None
         case Not():
             return None
 

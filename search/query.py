@@ -397,17 +397,16 @@ def _limited(items: list[_Item], reasons: dict[str, None]) -> list[_Item]:
         reasons["too_many_terms"] = None
         operands = sorted(operands, key=lambda operand: -sum(len(term.folded.encode()) for term in operand.terms))
     kept = set(operands[:MAX_TERMS])
-    pairs: set[Term] = set()
+    pairs = dict.fromkeys(term for item in operands[:MAX_TERMS] if len(item.terms) > 1 for term in item.terms)
+    if len(pairs) > MAX_PAIRS:
+        reasons["too_many_terms"] = None
+    dropped = set(list(pairs)[MAX_PAIRS:])
     limited: list[_Item] = []
     for item in items:
         if not isinstance(item, _Operand):
             limited.append(item)
-        elif item in kept:
-            if len(item.terms) > 1:
-                item = _Operand(tuple(term for term in item.terms if term in pairs or len(pairs) < MAX_PAIRS))
-                pairs.update(item.terms)
-            if item.terms:
-                limited.append(item)
+        elif item in kept and (left := tuple(term for term in item.terms if term not in dropped)):
+            limited.append(_Operand(left))
     return limited
 
 

@@ -9,7 +9,9 @@ SECONDS = 15.0
 
 
 def keep_indexes() -> str:
-    """Mend and fill the indexes: made where missing, damaged ones built anew."""
+    """Mend and fill the indexes: made where missing, damaged ones, also those that do not show it, built anew."""
     mended = maintenance.ensure()
+    if maintenance.probe_all():
+        mended += maintenance.ensure()
     filled = maintenance.fill(seconds=SECONDS)
     return f"ok mended={len(mended)} filled={str(filled).lower()}"

@@ -194,8 +194,9 @@ _JOINING = MARKS + _members(
 
 _JOINS = re.compile(f"[{_JOINING}]")
 _UNSTABLE = re.compile(f"[^{_STABLE}]+")
-# Pieces that fold apart from what is around them.
-UNSTABLE_WITH_BASE = re.compile(f"[{_STABLE}][{_JOINING}]+[^{_STABLE}]*|[^{_STABLE}]+")
+# Pieces that fold apart from what is around them. A compatibility jamo is never the base of one.
+_BASE = f"(?![\u3131-\u318e])[{_STABLE}]"
+UNSTABLE_WITH_BASE = re.compile(f"{_BASE}[{_JOINING}]+[^{_STABLE}]*|[^{_STABLE}]+")
 _DROPPED = re.compile(f"[{_members(_DROPPED_RANGES)}]|(?<![иу])\u0306|(?<!і)\u0308")
 WIDE_SPACE = re.compile(r"[^\S ]\s*| \s+")
 _RUN = re.compile(

@@ -23,9 +23,9 @@ Sort = Literal["relevance", "newest", "oldest"]
 class IndexDamaged(Exception):
     """An index cannot be read. The rows themselves are not to blame."""
 
-    def __init__(self, corpus: Corpus, kind: Kind, detail: str) -> None:
-        super().__init__(f"the {kind} index of {corpus.name} is damaged: {detail}")
-        self.corpus, self.kind, self.detail = corpus, kind, detail
+    def __init__(self, generation: Generation, detail: str) -> None:
+        super().__init__(f"the {generation.kind} index of {generation.corpus.name} is damaged: {detail}")
+        self.generation, self.detail = generation, detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,12 @@ class SearchBackend(ABC):
         """Drop its triggers, so that writes no longer touch it."""
 
     @abstractmethod
-    def drop(self, generation: Generation) -> None:
-        """Remove its triggers and tables, damaged ones too."""
+    def is_readable(self, generation: Generation) -> bool:
+        """Return whether all its tables can be read. Not to be asked inside a transaction, which damage ends."""
+
+    @abstractmethod
+    def drop(self, generation: Generation, *, readable: bool = True) -> None:
+        """Remove its triggers and tables; what is not readable can only be forgotten."""
 
     @abstractmethod
     def generations(self, corpus: Corpus, kind: Kind) -> list[int]:
@@ -137,15 +141,47 @@ class SearchBackend(ABC):
         condition: Condition,
         *,
         gap: tuple[int, int] | None,
+        by_time: Literal["newest", "oldest"] | None = None,
+        most: int | None = None,
     ) -> Iterator[Found]:
         """Return the rows whose index entry fits, newest id first, without ids in the gap ``(after, until]``.
 
+        Read as they are asked for, or in the order of time, then best with ``most``, how many are wanted.
         For words without symbols that is exact; else a superset, to be verified on the text. Raises IndexDamaged.
+        """
+
+    @abstractmethod
+    def count(
+        self,
+        generation: Generation,
+        root: Node,
+        condition: Condition,
+        *,
+        gap: tuple[int, int] | None,
+        most: int,
+    ) -> int:
+        """Return how many rows ``search`` would give, counted up to ``most``. Raises IndexDamaged."""
+
+    @abstractmethod
+    def frequencies(
+        self, generation: Generation, nodes: Sequence[Node | None], condition: Condition, *, most: int
+    ) -> list[int]:
+        """Return for each node how many entries of the workspace's labels fit (None: all), counted up to ``most``.
+
+        From the words index alone, so it may count rows that the condition does not allow. Raises IndexDamaged.
         """
 
     @abstractmethod
     def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
         """Return those of ``ids`` that the engine ranks first, best first, ``most`` at most. Raises IndexDamaged."""
+
+    @abstractmethod
+    def samples(self, generation: Generation, *, gap: tuple[int, int] | None, most: int) -> list[int]:
+        """Return ids of rows that should be in the index: the newest, the oldest and some between, ``most`` at most."""
+
+    @abstractmethod
+    def lost(self, generation: Generation, ids: Sequence[int]) -> list[int]:
+        """Return those of the ids whose rows the index does not find by their own text. Raises IndexDamaged."""
 
     @abstractmethod
     def texts(self, corpus: Corpus, ids: Sequence[int]) -> dict[int, dict[str, Any]]:

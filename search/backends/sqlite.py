@@ -7,11 +7,12 @@ https://sqlite.org/fts5.html
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection
 from django.db.models.sql.compiler import SQLCompiler
 
 from search.backends.base import Condition, Found, Generation, IndexDamaged, Kind, SearchBackend
@@ -21,10 +22,14 @@ from search.text import alt_text, fold, function_name, index_text
 
 CHUNK = 500
 TRIGRAM = 3
+# Characters of a row by which it is looked for to see whether the index is sound.
+PROBED = 1000
 # What SQLite and FTS5 say of an index that cannot be read; pysqlite3 gives primary result codes only, so words decide.
 DAMAGE = re.compile(
     r"database disk image is malformed|invalid fts5 file format|vtable constructor failed|fts5: corrupt|"
-    r"no such table: (main\.)?search_|^constraint failed$|missing row \d+ from content table",
+    r"no such table: (main\.)?search_|^constraint failed$|missing row \d+ from content table|"
+    # Built with a text function that this version no longer has: it cannot be written any more.
+    r"no such function: index_text_v",
 )
 
 
@@ -90,10 +95,10 @@ class SqliteBackend(SearchBackend):
 
     def is_whole(self, generation: Generation) -> bool:
         wanted = {generation.table, *(f"{generation.table}_{part}" for part in ("data", "idx", "docsize", "config"))}
-        return wanted <= {name for name, _ in self._schema("table", f"{generation.table}%")}
+        return wanted <= dict(self._schema("table", generation)).keys()
 
     def repair(self, generation: Generation) -> bool:
-        found = dict(self._schema("trigger", f"{generation.table}%"))
+        found = dict(self._schema("trigger", generation))
         wanted = self._triggers(generation)
         if found == wanted:
             return False
@@ -103,35 +108,53 @@ class SqliteBackend(SearchBackend):
         return True
 
     def detach(self, generation: Generation) -> None:
-        for name, _ in self._schema("trigger", f"{generation.table}%"):
+        for name, _ in self._schema("trigger", generation):
             self._run(f"DROP TRIGGER {quote(name)}")
 
-    def drop(self, generation: Generation) -> None:
-        self.detach(generation)
+    def is_readable(self, generation: Generation) -> bool:
+        return all(self._is_readable(name) for name in dict(self._schema("table", generation)))
+
+    def _is_readable(self, name: str) -> bool:
         try:
-            with transaction.atomic():
-                self._run(f"DROP TABLE IF EXISTS {quote(generation.table)}")
+            with connection.cursor() as cursor:
+                cursor.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1")
+                cursor.fetchall()
+                cursor.execute(f"PRAGMA integrity_check({quote(name)})")
+                return [row[0] for row in cursor.fetchall()] == ["ok"]
         except DatabaseError as error:
             if not is_damage(error):
                 raise
-            self._demote(generation)
+            return False
 
-    def _demote(self, generation: Generation) -> None:
-        """Remove a virtual table that FTS5 cannot open any more: take it out of the schema, then drop what it kept."""
-        names = [name for name, _ in self._schema("table", f"{generation.table}%") if name != generation.table]
+    def drop(self, generation: Generation, *, readable: bool = True) -> None:
+        self.detach(generation)
+        names = sorted(dict(self._schema("table", generation)), key=len)
+        if not readable:
+            self._forget(names)
+            return
+        for name in names:
+            # FTS5 drops what it keeps along with the index; without the index it is still to be dropped.
+            self._run(f"DROP TABLE IF EXISTS {quote(name)}")
+
+    def _forget(self, names: Sequence[str]) -> None:
+        """Take tables that cannot be dropped any more out of the schema; their pages stay until the next VACUUM."""
+        if not names:
+            return
+        marks = ", ".join(["%s"] * len(names))
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA writable_schema = ON")
             try:
-                cursor.execute("DELETE FROM sqlite_master WHERE type = 'table' AND name = %s", [generation.table])
+                cursor.execute(f"DELETE FROM sqlite_master WHERE tbl_name IN ({marks})", names)
             finally:
                 cursor.execute("PRAGMA writable_schema = RESET")
-        for name in names:
-            self._run(f"DROP TABLE IF EXISTS {quote(name)}")
 
     def generations(self, corpus: Corpus, kind: Kind) -> list[int]:
-        pattern = re.compile(rf"search_{corpus.name}_{kind}_g(\d+)")
-        names = [name for name, _ in self._schema("table", f"search_{corpus.name}_{kind}_g%")]
-        return sorted(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
+        # Also where a table of the index's is all that is left of it.
+        pattern = re.compile(rf"search_{corpus.name}_{kind}_g(\d+)(_[a-z]+)?")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'trigger')")
+            names = [str(row[0]) for row in cursor.fetchall()]
+        return sorted({int(found[1]) for name in names if (found := pattern.fullmatch(name))})
 
     # Keeping
 
@@ -210,7 +233,7 @@ class SqliteBackend(SearchBackend):
             ORDER BY t.id
             LIMIT %s
         """
-        return self._ids(sql, [most])
+        return [int(row[0]) for row in self._rows(sql, [most], generation)]
 
     def orphans(self, generation: Generation, *, most: int) -> list[int]:
         sql = f"""
@@ -220,7 +243,7 @@ class SqliteBackend(SearchBackend):
             ORDER BY d.id
             LIMIT %s
         """
-        return self._ids(sql, [most])
+        return [int(row[0]) for row in self._rows(sql, [most], generation)]
 
     def check(self, generation: Generation) -> str | None:
         try:
@@ -246,37 +269,103 @@ class SqliteBackend(SearchBackend):
     # Finding
 
     def search(
-        self, generation: Generation, root: Node, condition: Condition, *, gap: tuple[int, int] | None
+        self,
+        generation: Generation,
+        root: Node,
+        condition: Condition,
+        *,
+        gap: tuple[int, int] | None,
+        by_time: Literal["newest", "oldest"] | None = None,
+        most: int | None = None,
     ) -> Iterator[Found]:
-        expression = self._expression(generation, root)
+        expression = self._labelled(generation, root, condition)
         if expression is None:
             return
-        if generation.kind == "words":
-            expression = f"{self._labels(condition)} AND ({expression})"
-        corpus, table, index = generation.corpus, quote(generation.corpus.table), quote(generation.table)
+        index, time = quote(generation.table), quote(generation.corpus.time)
+        table = quote(generation.corpus.table)
+        direction = "ASC" if by_time == "oldest" else "DESC"
+        order = f"{index}.rowid DESC" if by_time is None else f"{table}.{time} {direction}, {table}.id {direction}"
+        sql, parameters = self._matching(generation, f"{table}.id, {table}.{time}", expression, condition, gap)
+        sql += f" ORDER BY {order}"
+        if most is not None:
+            sql, parameters = f"{sql} LIMIT %s", [*parameters, most]
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, parameters)
+                while chunk := cursor.fetchmany(CHUNK):
+                    for id_, time in chunk:
+                        yield Found(id_, str(time))
+        except DatabaseError as error:
+            if is_damage(error):
+                # The rows were read too. If it is the index's damage, the index alone has it as well.
+                for _ in self._rows(f"SELECT rowid FROM {index} WHERE {index} MATCH %s", [expression], generation):
+                    pass
+            raise
+
+    def _labelled(self, generation: Generation, root: Node, condition: Condition) -> str | None:
+        expression = self._expression(generation, root)
+        if expression is None or generation.kind != "words":
+            return expression
+        return f"{self._labels(condition)} AND ({expression})"
+
+    def _matching(
+        self,
+        generation: Generation,
+        columns: str,
+        expression: str,
+        condition: Condition,
+        gap: tuple[int, int] | None,
+    ) -> tuple[str, list[Any]]:
+        table, index = quote(generation.corpus.table), quote(generation.table)
         outside = f" AND ({index}.rowid <= %s OR {index}.rowid > %s)" if gap is not None else ""
         sql = f"""
-            SELECT {table}.id, {table}.{quote(corpus.time)}
+            SELECT {columns}
             FROM {index} CROSS JOIN {table} ON {table}.id = {index}.rowid
             WHERE {index} MATCH %s{outside} AND {condition.sql}
-            ORDER BY {index}.rowid DESC
         """
-        parameters = [expression, *(gap or ()), *condition.parameters]
-        for id_, time in self._rows(sql, parameters, generation):
-            yield Found(id_, str(time))
+        return sql, [expression, *(gap or ()), *condition.parameters]
+
+    def count(
+        self,
+        generation: Generation,
+        root: Node,
+        condition: Condition,
+        *,
+        gap: tuple[int, int] | None,
+        most: int,
+    ) -> int:
+        expression = self._labelled(generation, root, condition)
+        if expression is None:
+            return 0
+        sql, parameters = self._matching(generation, "1", expression, condition, gap)
+        return self._number(f"SELECT count(*) FROM ({sql} LIMIT %s)", [*parameters, most], generation)
+
+    def frequencies(
+        self, generation: Generation, nodes: Sequence[Node | None], condition: Condition, *, most: int
+    ) -> list[int]:
+        index, labels = quote(generation.table), self._labels(condition)
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH %s LIMIT %s)"
+        found = []
+        for node in nodes:
+            expression = labels if node is None else self._labelled(generation, node, condition)
+            found.append(0 if expression is None else self._number(sql, [expression, most], generation))
+        return found
+
+    def _number(self, sql: str, parameters: Sequence[Any], generation: Generation) -> int:
+        return next((int(row[0]) for row in self._rows(sql, parameters, generation)), 0)
 
     def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
-        expression = self._expression(generation, root)
-        if expression is None or not ids:
+        if not ids:
             return []
         index, wanted = quote(generation.table), set(ids)
+        # The body alone: bm25 walks the whole list of every phrase in the MATCH, at weight 0 too.
         sql = f"""
             SELECT rowid FROM {index}
-            WHERE {index} MATCH %s AND rowid >= %s
-            ORDER BY bm25({index}, 1, 1, 0)
+            WHERE {index} MATCH %s AND rowid BETWEEN %s AND %s
+            ORDER BY bm25({index}, 1, 0, 0)
         """
         best: list[int] = []
-        for (id_,) in self._rows(sql, [expression, min(wanted)], generation):
+        for (id_,) in self._rows(sql, [_words(root, "body"), min(wanted), max(wanted)], generation):
             if id_ in wanted:
                 best.append(id_)
                 if len(best) >= most:
@@ -297,6 +386,49 @@ class SqliteBackend(SearchBackend):
             return None if kept is None else _words(kept)
         kept = superset(root, lambda term: len(term.folded) >= TRIGRAM)
         return None if kept is None else _trigrams(kept)
+
+    def lost(self, generation: Generation, ids: Sequence[int]) -> list[int]:
+        index, sizes = quote(generation.table), quote(f"{generation.table}_docsize")
+        lost = []
+        for id_, row in self.texts(generation.corpus, ids).items():
+            expression = self._expression_for(generation, row)
+            sql = f"SELECT id FROM {sizes} WHERE id = %s"
+            parameters: list[Any] = [id_]
+            if expression is not None:
+                sql += f" AND id IN (SELECT rowid FROM {index} WHERE {index} MATCH %s AND rowid = %s)"
+                parameters += [expression, id_]
+            if not list(self._rows(sql, parameters, generation)):
+                lost.append(id_)
+        return lost
+
+    def _expression_for(self, generation: Generation, row: dict[str, Any]) -> str | None:
+        """Return what the index finds the row by, a part of its own text; None for a row without words."""
+        text = next((row[column] for column in generation.corpus.columns if row[column]), "")
+        if generation.kind == "trigram":
+            token = fold(text[:PROBED])[:TRIGRAM]
+            return _quoted(token) if len(token) == TRIGRAM else None
+        # The beginning will do; where it is cut, the last word is cut too.
+        written = index_text(text[:PROBED]).split()
+        token = max(written if len(text) <= PROBED else written[:-2], key=len, default="")
+        return f"body : {_quoted(token)}" if token else None
+
+    def samples(self, generation: Generation, *, gap: tuple[int, int] | None, most: int) -> list[int]:
+        table = quote(generation.corpus.table)
+        where = [f"TRUE{self._indexed(generation)}"]
+        parameters: list[int] = []
+        if gap is not None:
+            where.append("(t.id <= %s OR t.id > %s)")
+            parameters += gap
+        sql = f"SELECT t.id FROM {table} t WHERE {' AND '.join(where)} ORDER BY t.id"
+        newest = self._ids(f"{sql} DESC LIMIT 1", parameters)
+        oldest = self._ids(f"{sql} LIMIT 1", parameters)
+        found = dict.fromkeys([*newest, *oldest])
+        if newest:
+            for _ in range(most - len(found)):
+                place = random.randint(oldest[0], newest[0])  # noqa: S311  a sample, no secret
+                sql = f"SELECT t.id FROM {table} t WHERE t.id >= %s AND {' AND '.join(where)} ORDER BY t.id LIMIT 1"
+                found |= dict.fromkeys(self._ids(sql, [place, *parameters]))
+        return list(found)[:most]
 
     def texts(self, corpus: Corpus, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
         found: dict[int, dict[str, Any]] = {}
@@ -363,16 +495,15 @@ class SqliteBackend(SearchBackend):
                     yield from chunk
         except DatabaseError as error:
             if is_damage(error):
-                raise IndexDamaged(generation.corpus, generation.kind, str(error)) from error
+                raise IndexDamaged(generation, str(error)) from error
             raise
 
-    def _schema(self, kind: str, pattern: str) -> list[tuple[str, str]]:
+    def _schema(self, kind: str, generation: Generation) -> list[tuple[str, str]]:
+        """Return name and SQL of the generation's tables or triggers."""
+        name = generation.table
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT name, sql FROM sqlite_master WHERE type = %s AND name LIKE %s ESCAPE '\\' ORDER BY name",
-                [kind, pattern.replace("_", "\\_")],
-            )
-            return list(cursor.fetchall())
+            cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = %s ORDER BY name", [kind])
+            return [(found, sql) for found, sql in cursor.fetchall() if found == name or found.startswith(f"{name}_")]
 
 
 def _has_symbols(root: Node) -> bool:
@@ -381,18 +512,18 @@ def _has_symbols(root: Node) -> bool:
     return any(_has_symbols(part) for part in (root.parts if isinstance(root, And | Or) else (root.part,)))
 
 
-def _words(root: Node) -> str:
-    """Return the tree as an FTS5 expression over body and alt. Tokens are quoted, so nothing in them is syntax."""
+def _words(root: Node, columns: str = "{body alt}") -> str:
+    """Return the tree as an FTS5 expression over the columns. Tokens are quoted, so nothing in them is syntax."""
     if isinstance(root, Term):
         phrase = " ".join(root.tokens).replace('"', '""')
-        return f'{{body alt}} : "{phrase}"{" *" if root.prefix else ""}'
+        return f'{columns} : "{phrase}"{" *" if root.prefix else ""}'
     if isinstance(root, Or):
-        return "(" + " OR ".join(_words(part) for part in root.parts) + ")"
+        return "(" + " OR ".join(_words(part, columns) for part in root.parts) + ")"
     assert isinstance(root, And)
-    wanted = " AND ".join(_words(part) for part in root.parts if not isinstance(part, Not))
+    wanted = " AND ".join(_words(part, columns) for part in root.parts if not isinstance(part, Not))
     for part in root.parts:
         if isinstance(part, Not):
-            wanted = f"({wanted}) NOT ({_words(part.part)})"
+            wanted = f"({wanted}) NOT ({_words(part.part, columns)})"
     return f"({wanted})"
 
 
@@ -401,8 +532,11 @@ def _trigrams(root: Node) -> str:
     if isinstance(root, Term):
         text = root.folded
         grams = dict.fromkeys(text[start : start + TRIGRAM] for start in range(len(text) - TRIGRAM + 1))
-        quoted = ['"' + gram.replace('"', '""') + '"' for gram in grams]
-        return "(" + " AND ".join(quoted) + ")"
+        return "(" + " AND ".join(map(_quoted, grams)) + ")"
     assert isinstance(root, And | Or)
     joint = " AND " if isinstance(root, And) else " OR "
     return "(" + joint.join(_trigrams(part) for part in root.parts) + ")"
+
+
+def _quoted(token: str) -> str:
+    return '"' + token.replace('"', '""') + '"'

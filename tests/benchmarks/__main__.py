@@ -44,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=_sizes, help="memories, comma-separated (1000,100000,1000000)")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
     parser.add_argument("--stores", type=_directory, metavar="DIR", help="keep filled stores here for the next run")
+    parser.add_argument(
+        "--data", type=Path, default=DATA, metavar="DIR", help="question sets for retrieval (%(default)s)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON too")
     return parser
 
@@ -61,12 +64,14 @@ def _directory(text: str) -> Path:
     return path
 
 
-PARTS = ("store", "recall", "plans", "http", "remember", "batch")
+PARTS = ("store", "recall", "plans", "http", "remember", "batch", "retrieval")
+# A folder beside the project: the sets have licences of their own.
+DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
 
 
 def _part(name: str) -> Callable[..., None]:
     # Imported here: models need Django's settings.
-    from tests.benchmarks import recall, stores, web
+    from tests.benchmarks import recall, retrieval, stores, web
 
     return {
         "store": stores.measure,
@@ -75,6 +80,7 @@ def _part(name: str) -> Callable[..., None]:
         "http": web.measure_reads,
         "remember": web.measure_writes,
         "batch": web.measure_batch,
+        "retrieval": retrieval.measure,
     }[name]
 
 
@@ -85,7 +91,7 @@ def _run(arguments: argparse.Namespace, scratch: Path) -> None:
 
     report = Report(machine.facts())
     sizes = arguments.sizes or ([1000, 10_000] if arguments.quick else [1000, 100_000, 1_000_000])
-    bench = Bench(sizes, arguments.stores or scratch, scratch, arguments.quick, report)
+    bench = Bench(sizes, arguments.stores or scratch, scratch, arguments.quick, report, arguments.data)
     for name, value in report.machine.items():
         print(f"{name}: {value}")
     for part in arguments.only or PARTS:

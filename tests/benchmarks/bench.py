@@ -22,6 +22,8 @@ class Bench:
     """Where copies that are written to live, on the same disk; removed after the run."""
     quick: bool
     report: Report
+    data: Path
+    """Where question sets are, if anywhere."""
 
     @property
     def seconds(self) -> float:
@@ -47,6 +49,10 @@ class Bench:
         """Tell a waiting person what is being measured."""
         if sys.stderr.isatty() or not self.quick:
             print(f"  {text}", file=sys.stderr, flush=True)
+
+    def skip(self, why: str) -> None:
+        """Tell, and keep, why a part was not measured."""
+        self.report.findings.append(why)
 
     def add(self, row: Row) -> None:
         self.report.rows.append(row)

@@ -27,6 +27,8 @@ from tqdm import tqdm
 from memories import access, revisions
 from memories.access import Actor, Principal
 from memories.models import Agent, Kind, Memory, MemoryTag, Revision, Source, Token, Workspace, content_hash
+from search import maintenance
+from search.models import IndexState
 from tests.benchmarks.figures import Limit, Row
 from tests.benchmarks.texts import Writer
 
@@ -144,6 +146,9 @@ def _build(path: Path, memories: int, digest: str) -> Store:
     started = time.perf_counter()
     houses = _houses()
     raw = _quick_connection()
+    # Chunk by chunk the search indexes are filled twice as fast as row by row, by their triggers.
+    for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        raw.execute(f'DROP TRIGGER "{trigger}"')
     tag_rows, revision_rows = 0, 0
     with tqdm(total=memories, desc=f"filling {memories:,}", unit="rows", disable=None) as bar:
         rows = _rows(memories, houses)
@@ -158,13 +163,23 @@ def _build(path: Path, memories: int, digest: str) -> Store:
             raw.execute("COMMIT")
             tag_rows, revision_rows = tag_rows + len(tags), revision_rows + len(changes)
             bar.update(len(chunk))
+    revisions.recount()
+    _index()
     raw.execute("PRAGMA journal_mode = WAL")
     connection.close()
-    revisions.recount()
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     built_in = time.perf_counter() - started
     return _about(path, memories, houses, digest=digest, built_in=built_in, tag_rows=tag_rows, changes=revision_rows)
+
+
+def _index() -> None:
+    """Have the search indexes find that their triggers are gone, and fill themselves."""
+    maintenance.ensure()
+    with tqdm(total=100, desc="indexing", unit="%", disable=None) as bar:
+        while not maintenance.fill(seconds=2.0):
+            bar.n = int(sum(state.percent for state in IndexState.objects.all()) / IndexState.objects.count())
+            bar.refresh()
 
 
 def _quick_connection() -> Any:

@@ -1,0 +1,160 @@
+"""The order of what a search found, by relevance: few rows are ranked with care, and the answer says how many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from memories.access import Principal, visible_to
+from search.backends import backend
+from search.backends.base import Condition, Generation
+from search.corpora import Corpus
+from search.query import And, Node, Or, Term, positive_terms
+from search.ranking import Asked, RankedText, forms_of, idf, language_of, scores, with_neighbours
+from search.text import index_text
+
+RESCORED = 100
+"""Rows whose text is scored."""
+RARE_SUM = 5000
+"""Of a question's words the rarest are looked up, until so many rows have any of them."""
+COMMON = 20_000
+"""Where a word is in more rows than this, the index's own ranking takes too long: the newest rows are scored."""
+ROWS_MAX = 50_000
+"""Rows of a workspace are counted up to here."""
+FORMS_COUNTED = 6
+"""Other forms of a word that are counted, those that most of the scored texts have."""
+WITH_NEIGHBOURS = 50
+"""Of the scored rows so many, the best, are looked at together with what stands beside them."""
+LONGEST = 20_000
+"""Characters of a text that are scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """Ranks rows of one corpus for one query, as its words index and their texts say."""
+
+    corpus: Corpus
+    principal: Principal
+    generation: Generation
+    root: Node
+    condition: Condition
+
+    def best_of_any(self, gap: tuple[int, int] | None) -> dict[int, float]:
+        """Return the best rows for a question, ids to scores, best first, RESCORED at most.
+
+        The rows come from its rarest words, their order from all of them: what is common tells rows apart, but finds
+        too many.
+        """
+        alternatives = _alternatives(self.root)
+        numbers = backend().frequencies(self.generation, alternatives, self.condition, most=RARE_SUM + 1)
+        picked: list[Node] = []
+        total = 0
+        for number, alternative in sorted(zip(numbers, alternatives, strict=True), key=lambda pair: pair[0]):
+            if number and (not picked or total + number <= RARE_SUM):
+                picked.append(alternative)
+                total += number
+        if not picked:
+            return {}
+        narrowed = _with_alternatives(self.root, picked)
+        found = backend().search(self.generation, narrowed, self.condition, gap=gap)
+        ids = [one.id for one in islice(found, RARE_SUM)]
+        if len(ids) > RESCORED:
+            ids = backend().best(self.generation, narrowed, ids, most=RESCORED)
+        known = {node: number for node, number in zip(alternatives, numbers, strict=True) if isinstance(node, Term)}
+        return self.scored(ids, known, question=True)
+
+    def is_common(self) -> bool:
+        """Return whether a word asked for is in so many rows that the index's own ranking would take too long."""
+        asked = positive_terms(self.root)
+        return max(backend().frequencies(self.generation, asked, self.condition, most=COMMON + 1), default=0) > COMMON
+
+    def scored(self, ids: Sequence[int], known: dict[Term, int] | None = None, *, question: bool) -> dict[int, float]:
+        """Return ids to scores, best first, equal ones newest first.
+
+        With ``question`` other forms of the words and neighbouring rows count too.
+        """
+        texts = self._texts(ids)
+        asked = {Asked(term.tokens, term.prefix): term for term in positive_terms(self.root) if term.tokens}
+        words = [part.word for part in asked if part.word is not None]
+        forms = forms_of(list(asked), texts.values(), language_of(words) if question else None)
+        weighed = self._weighed(asked, forms, texts, known or {})
+        average = sum(text.length for text in texts.values()) / max(len(texts), 1)
+        found = scores(texts, weighed, average_length=average)
+        best = sorted(found, key=lambda id_: (-found[id_], -id_))
+        if question and self.corpus.thread is not None:
+            rings = self._beside(best[:WITH_NEIGHBOURS])
+            others = {id_ for ring in rings.values() for beside in ring for id_ in beside} - found.keys()
+            everything = found | scores(self._texts(sorted(others)), weighed, average_length=average)
+            found = {id_: score for id_, score in with_neighbours(everything, rings).items() if id_ in found}
+            best = sorted(found, key=lambda id_: (-found[id_], -id_))
+        return {id_: found[id_] for id_ in best}
+
+    def _texts(self, ids: Sequence[int]) -> dict[int, RankedText]:
+        rows = backend().texts(self.corpus, ids)
+        return {id_: RankedText(index_text(self.corpus.text_of(row)[:LONGEST])) for id_, row in rows.items()}
+
+    def _weighed(
+        self,
+        asked: dict[Asked, Term],
+        forms: dict[Asked, dict[Asked, float]],
+        texts: dict[int, RankedText],
+        known: dict[Term, int],
+    ) -> list[tuple[dict[Asked, float], float]]:
+        """Return the forms of each part of the question and how much it weighs: the fewer rows have it, the more."""
+        having = Counter({part: known[term] for part, term in asked.items() if term in known})
+        wanted = [part for part in asked if part not in having]
+        seen = Counter(token for text in texts.values() for token in text.counts)
+        for others in forms.values():
+            alike = sorted((form for form in others if form not in asked), key=lambda form: -seen[form.tokens[0]])
+            wanted += alike[:FORMS_COUNTED]
+            having.update({form: seen[form.tokens[0]] for form in alike[FORMS_COUNTED:] if form not in having})
+        wanted = list(dict.fromkeys(wanted))
+        nodes = [asked.get(form) or _word(form) for form in wanted]
+        numbers = backend().frequencies(self.generation, nodes, self.condition, most=RARE_SUM + 1)
+        having |= Counter(dict(zip(wanted, numbers, strict=True)))
+        rows = backend().frequencies(self.generation, [None], self.condition, most=ROWS_MAX)[0]
+        return [
+            (others, idf(min(sum(weight * having[form] for form, weight in others.items()), rows), rows))
+            for others in forms.values()
+        ]
+
+    def _beside(self, ids: Sequence[int]) -> dict[int, list[list[int]]]:
+        """Return for each row the next ones in its thread, then the second next; less at the ends."""
+        corpus, time = self.corpus, self.corpus.time
+        rows: QuerySet[Any] = visible_to(self.principal, corpus.model)
+        thread = rows.filter(corpus.live or Q(), **{str(corpus.thread): OuterRef(str(corpus.thread))})
+        here = OuterRef(time)
+        # The first condition alone is a stretch of an index.
+        earlier = thread.filter(Q(**{f"{time}__lt": here}) | Q(pk__lt=OuterRef("pk")), **{f"{time}__lte": here})
+        later = thread.filter(Q(**{f"{time}__gt": here}) | Q(pk__gt=OuterRef("pk")), **{f"{time}__gte": here})
+        earlier, later = earlier.order_by(f"-{time}", "-pk").values("pk"), later.order_by(time, "pk").values("pk")
+        found = rows.filter(pk__in=ids).values_list(
+            "pk", Subquery(earlier[:1]), Subquery(later[:1]), Subquery(earlier[1:2]), Subquery(later[1:2])
+        )
+        return {
+            id_: [[beside for beside in ring if beside is not None] for ring in (places[:2], places[2:])]
+            for id_, *places in found
+        }
+
+
+def _word(form: Asked) -> Term:
+    return Term(text=form.tokens[0], folded=form.tokens[0], tokens=form.tokens)
+
+
+def _alternatives(root: Node) -> list[Node]:
+    """Return the parts of which any will do; the exclusions beside them are not among them."""
+    wanted = root.parts[0] if isinstance(root, And) and isinstance(root.parts[0], Or) else root
+    return list(wanted.parts) if isinstance(wanted, Or) else [wanted]
+
+
+def _with_alternatives(root: Node, picked: list[Node]) -> Node:
+    """Return the query with these of its alternatives alone."""
+    either = picked[0] if len(picked) == 1 else Or(tuple(picked))
+    if isinstance(root, And) and isinstance(root.parts[0], Or):
+        return And((either, *root.parts[1:]))
+    return either
