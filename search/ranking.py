@@ -1,7 +1,7 @@
 """How well texts answer a question: BM25 over the few that the index picked, with what an index does not know.
 
 Pure functions of values. A word of the question counts fully; another form of it (runs, running), or in languages that
-write compounds in one word a longer word that it is part of, counts less. A message is also about what stands beside it.
+write compounds in one word a longer word that it is part of, counts less. A message is also about its neighbours.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _sets(data: Path) -> Iterator[Set]:
 
 
 def measure(bench: Bench) -> None:
-    """Add a row for each set: the share of the answers among the first 1, 5 and 10 hits, and how long a search takes."""
+    """Add a row for each set: the share of answers among the first 1, 5 and 10 hits, and how long a search takes."""
     sets = list(_sets(bench.data))
     if not sets:
         bench.skip(f"retrieval: skipped, there are no question sets in {bench.data} (see --data)")
