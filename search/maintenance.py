@@ -283,7 +283,8 @@ def verify(corpus: Corpus, kind: Kind) -> Verdict:
             len(engine.orphans(generation, most=rows + 1)),
         )
         wrong = engine.check(generation) or ""
-        probe(state)
+        if not (missing or orphans or wrong):
+            probe(state)
     except IndexDamaged as error:
         missing, orphans, wrong = 0, 0, error.detail
     if wrong:
