@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.utils import timezone
@@ -19,6 +20,8 @@ from tests.conftest import ApiClient
 from tests.factories import AgentFactory, MemoryFactory, MessageFactory, SessionFactory
 
 WORDS = "a sentence that nobody else may see"
+SOUGHT = "nobody OR obod"
+LEAKED = "sentence that"  # a snippet has marks around what was sought
 BODIES: dict[str, Any] = {
     "POST /api/memories": {"content": "walked in"},
     "POST /api/memories/batch": {"memories": [{"content": "walked in"}]},
@@ -31,6 +34,13 @@ BODIES: dict[str, Any] = {
     "POST /api/sessions/{session}/compact": {"through_message": "first", "summary": "walked through"},
 }
 WRITES = {"POST", "PATCH", "PUT", "DELETE"}
+# Acts on the instance: no body, and a token of its own kind, whatever its workspace.
+INSTANCE = {
+    "GET /api/indexes",
+    "POST /api/indexes/{corpus}/rebuild",
+    "POST /api/indexes/{corpus}/verify",
+    "POST /api/indexes/{corpus}/optimize",
+}
 
 
 @dataclass(frozen=True)
@@ -72,11 +82,20 @@ def things_of(agent: Any, scope: str) -> Things:
 
 def address(endpoint: Endpoint, things: Things) -> str:
     path = endpoint.path.replace("{memory_id}", str(things.memory.pk))
-    return path.replace("{session}", things.session.external_id).replace("{message}", str(things.message.pk))
+    path = path.replace("{session}", things.session.external_id).replace("{message}", str(things.message.pk))
+    path = path.replace("{corpus}", "messages")
+    # The very words, and letters out of the middle of them, which take other ways.
+    return f"{path}?{urlencode({'q': SOUGHT})}" if path.startswith("/api/search/") else path
 
 
 def call(client: Any, endpoint: Endpoint, things: Things) -> Any:
     return client.send(endpoint.method, address(endpoint, things), BODIES.get(endpoint.name))
+
+
+def assert_refused_to_all_but_the_instance(endpoint: Endpoint, response: Any) -> None:
+    assert endpoint.name in INSTANCE
+    assert response.status_code == 403
+    assert response.json()["error"]["code"] == "not_instance"
 
 
 def state(things: Things) -> Any:
@@ -99,7 +118,8 @@ def is_own_now(endpoint: Endpoint, role: str) -> bool:
 def test_the_walk_knows_the_body_of_every_write() -> None:
     with_body = {endpoint.name for endpoint in endpoints() if endpoint.method in ("POST", "PATCH", "PUT")}
 
-    assert with_body == set(BODIES)
+    assert with_body - INSTANCE == set(BODIES)
+    assert {endpoint.name for endpoint in endpoints()} >= INSTANCE
     assert len(endpoints()) >= 11
 
 
@@ -122,8 +142,10 @@ def test_with_a_token_of_another_workspace(
     foreign = client_for(AgentFactory.create(), role=role, instance=True)
     response = call(foreign, endpoint, things)
 
-    assert WORDS not in response.content.decode()
-    if endpoint.method == "PUT":
+    assert LEAKED not in response.content.decode()
+    if endpoint.name in INSTANCE:
+        assert response.status_code == 200
+    elif endpoint.method == "PUT":
         assert response.status_code == (201 if is_own_now(endpoint, role) else 403)
     elif "{" in endpoint.path:
         assert response.status_code == 404
@@ -137,12 +159,14 @@ def test_what_is_private_to_another_agent(endpoint: Endpoint, agent: Any, client
     other = client_for(AgentFactory.create(workspace=agent.workspace), role=role)
     response = call(other, endpoint, things)
 
-    assert WORDS not in response.content.decode()
+    assert LEAKED not in response.content.decode()
     if endpoint.path.endswith("/erase") and role == "admin":
         things.memory.refresh_from_db()
         assert things.memory.status == "erased"  # an admin erases what it cannot read
         return
-    if endpoint.method == "PUT":
+    if endpoint.name in INSTANCE:
+        assert_refused_to_all_but_the_instance(endpoint, response)
+    elif endpoint.method == "PUT":
         assert response.status_code == (201 if is_own_now(endpoint, role) else 403)
     elif "{" in endpoint.path:
         assert response.status_code == 404
@@ -153,13 +177,17 @@ def test_a_reader_reads_what_is_shared_and_writes_nothing(endpoint: Endpoint, ag
     things = things_of(agent, Scope.SHARED)
     response = call(client_for(agent, role="reader"), endpoint, things)
 
-    if endpoint.method in WRITES:
+    if endpoint.name in INSTANCE:
+        assert_refused_to_all_but_the_instance(endpoint, response)
+    elif endpoint.method in WRITES:
         per_item = endpoint.path.endswith("/batch")
         assert response.status_code == (200 if per_item else 403)
         if per_item:
             assert response.json()["receipts"][0]["error"]["code"] == "forbidden"
     else:
         assert response.status_code == 200
+        if endpoint.path.startswith("/api/search/"):
+            assert LEAKED in response.content.decode()
     assert state(things) == UNTOUCHED
     assert (Memory.objects.count(), Revision.objects.count(), Session.objects.count()) == (1, 1, 1)
 
@@ -168,7 +196,7 @@ def test_what_is_private_is_not_even_the_readers_own(endpoint: Endpoint, agent: 
     things = things_of(agent, Scope.AGENT)
     response = call(client_for(agent, role="reader"), endpoint, things)
 
-    assert WORDS not in response.content.decode()
+    assert LEAKED not in response.content.decode()
     assert state(things) == UNTOUCHED
 
 
