@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -303,7 +303,7 @@ def erase(memory: Memory, *, by: Actor, now: datetime, reason: str) -> None:
         now=now,
         reason=reason,
     )
-    transaction.on_commit(_drop_deleted_content)
+    transaction.on_commit(drop_deleted_content)
 
 
 ERASED_ANSWER = json.dumps(
@@ -316,10 +316,30 @@ ERASED_ANSWER = json.dumps(
 )
 
 
-def _drop_deleted_content() -> None:
+Eraser = Callable[[], bool]
+_erasers: list[Eraser] = []
+
+
+def add_eraser(eraser: Eraser) -> None:
+    """Have the words of deleted rows erased from an index too, whenever the database file is written anew.
+
+    ``eraser`` is called outside a transaction, may be called often, and returns whether nothing is left.
+    """
+    _erasers.append(eraser)
+
+
+def drop_deleted_content(*, rewrite_up_to: int | None = None) -> bool:
+    """Return whether nothing that was deleted is left in the database's files and indexes.
+
+    A file of more than ``rewrite_up_to`` bytes (None: a small one) is only cleaned as far as that goes in a moment.
+    """
     drop = getattr(connection, "drop_deleted_content", None)  # the SQLite backend's; PostgreSQL leaves it to VACUUM
-    if drop is not None:
-        drop()
+    return drop is None or bool(drop(_erase_indexes, rewrite_up_to=rewrite_up_to))
+
+
+def _erase_indexes() -> bool:
+    done = [eraser() for eraser in _erasers]
+    return all(done)
 
 
 @storage.write

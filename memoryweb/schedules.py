@@ -29,7 +29,7 @@ SCHEDULES = (
     Regular("heartbeat", "memoryweb.tasks.heartbeat", minutes=1, keep_results=False),
     Regular("upkeep", "memoryweb.tasks.upkeep", minutes=60),
     Regular("indexes", "search.tasks.keep_indexes", minutes=1, keep_results=False),
-    Regular("clean up", "memoryweb.tasks.clean_up", minutes=10, keep_results=False),
+    Regular("clean up", "memoryweb.tasks.clean_up", minutes=1, keep_results=False),
 )
 OVERDUE = timedelta(hours=1)
 """Later than this a schedule starts afresh: django-q2 walks through every missed run, for seconds after a year."""

@@ -9,14 +9,13 @@ from datetime import datetime, timedelta
 from axes.helpers import get_cool_off
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.sessions.models import Session
-from django.db import connection
 from django.utils import timezone
 from django_q.models import Failure
 
 from memories import storage
 from memories.idempotency import forget_old_keys
 from memories.models import AuditEntry
-from memories.revisions import sweep_expired
+from memories.revisions import drop_deleted_content, sweep_expired
 from memoryweb.models import Heartbeat
 
 KEPT_DAYS = 90
@@ -70,11 +69,10 @@ def clean_up() -> str:
     """Write the store anew if something was erased since the last time, so that no copy is left between other rows."""
     done = Heartbeat.objects.filter(name="clean_up").values_list("detail", flat=True).first() or {"erased": 0}
     erased = AuditEntry.objects.filter(pk__gt=done["erased"], verb="memory.erase").order_by("-pk").first()
-    drop = getattr(connection, "drop_deleted_content", None)  # the SQLite backend's; PostgreSQL leaves it to VACUUM
-    if erased is None or drop is None:
+    if erased is None:
         return "ok nothing was erased"
-    if not drop(rewrite_up_to=REWRITTEN_UP_TO):
-        return "copies of what was erased may be left: the store is larger than 1 GB or somebody is reading it"
+    if not drop_deleted_content(rewrite_up_to=REWRITTEN_UP_TO):
+        return "copies of what was erased may be left: the store is larger than 1 GB, or not all is done yet"
     _note_clean_up(erased.pk)
     return f"ok nothing is left of what was erased up to audit entry {erased.pk}"
 

@@ -306,10 +306,21 @@ def _note(state: IndexState, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def optimize(corpus: Corpus, kind: Kind, *, seconds: float = 10.0) -> bool:
+def forget_deleted(*, seconds: float = 15.0) -> bool:
+    """Return whether no index holds words of deleted or overwritten memories any more.
+
+    An index marks what is deleted and keeps its words until they are merged with others. Where the time (for each index)
+    does not suffice, the next call begins anew.
+    """
+    done = [optimize(CORPORA["memories"], kind, seconds=seconds, anew=True) for kind in KINDS]
+    return all(done)
+
+
+def optimize(corpus: Corpus, kind: Kind, *, seconds: float = 10.0, anew: bool = False) -> bool:
     """Return whether the index is merged as far as it goes, after working on it for about so many seconds.
 
-    Damage that comes to light is noted, and the index built anew in the background.
+    With ``anew`` what is merged already is merged once more, without what was deleted since. Damage that comes to light
+    is noted, and the index built anew in the background.
     """
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -318,8 +329,10 @@ def optimize(corpus: Corpus, kind: Kind, *, seconds: float = 10.0) -> bool:
             return True
         try:
             with transaction.atomic():
-                if not backend().optimize(generation_of(state), pages=500):
-                    return True
+                moved = backend().optimize(generation_of(state), pages=500, anew=anew)
+            if not moved and not anew:
+                return True
+            anew = False
         except DatabaseError as error:
             if not backend().is_damage(error):
                 raise

@@ -9,7 +9,7 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
-from memories import storage
+from memories import revisions, storage
 from search import maintenance
 from search.backends.sqlite import register_functions
 from search.corpora import CORPORA
@@ -38,3 +38,4 @@ def keep_indexes(sender: Any, **kwargs: Any) -> None:
 
 
 storage.add_recovery(maintenance.write_without_damaged)
+revisions.add_eraser(maintenance.forget_deleted)

@@ -227,19 +227,22 @@ class DatabaseWrapper(base.DatabaseWrapper):
         finally:
             self._release_write_lock()
 
-    def drop_deleted_content(self, *, rewrite_up_to: int | None = None) -> bool:
+    def drop_deleted_content(
+        self, erase_indexes: Callable[[], bool] = lambda: True, *, rewrite_up_to: int | None = None
+    ) -> bool:
         """Return whether nothing that was deleted or overwritten is left in the file and its write-ahead log.
 
         secure_delete=FAST zeroes rows where they stand, but leaves free pages. And where SQLite spreads the rows of a
         full page over several, copies may stay between them, as of one erased memory in 200. A file of up to
-        ``rewrite_up_to`` bytes (SMALL_FILE) is written anew, which leaves neither; a larger one loses its free pages.
+        ``rewrite_up_to`` bytes (SMALL_FILE) is written anew, which leaves neither; before that ``erase_indexes`` is to
+        drop what full-text indexes keep of deleted rows. A larger file loses its free pages alone.
         Does nothing inside a transaction. A reader that does not end, a full disk and the like are logged.
         """
         if self.in_atomic_block:
             return False
         try:
             limit = SMALL_FILE if rewrite_up_to is None else rewrite_up_to
-            clean = self._pragma("page_count") * self._pragma("page_size") <= limit
+            clean = self._pragma("page_count") * self._pragma("page_size") <= limit and erase_indexes()
             if clean:
                 self._run_alone("VACUUM")
             else:

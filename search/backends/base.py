@@ -130,8 +130,11 @@ class SearchBackend(ABC):
         """Return what the engine's own check of the index finds wrong, or None."""
 
     @abstractmethod
-    def optimize(self, generation: Generation, *, pages: int) -> bool:
-        """Merge a bounded part of the index; return whether there is more to do."""
+    def optimize(self, generation: Generation, *, pages: int, anew: bool = False) -> bool:
+        """Merge a bounded part of the index; return whether there is more to do.
+
+        ``anew`` begins to merge all of it into one, whatever is merged already; further calls go on with that.
+        """
 
     @abstractmethod
     def search(

@@ -255,13 +255,13 @@ class SqliteBackend(SearchBackend):
             return str(error)
         return None if said == ["ok"] else "; ".join(said)[:500]
 
-    def optimize(self, generation: Generation, *, pages: int) -> bool:
+    def optimize(self, generation: Generation, *, pages: int, anew: bool = False) -> bool:
         with connection.cursor() as cursor:
             cursor.execute("SELECT total_changes()")
             before = cursor.fetchone()[0]
             name = quote(generation.table)
             cursor.execute(f"INSERT INTO {name}({name}, rank) VALUES ('usermerge', 2)")
-            cursor.execute(f"INSERT INTO {name}({name}, rank) VALUES ('merge', %s)", [pages])
+            cursor.execute(f"INSERT INTO {name}({name}, rank) VALUES ('merge', %s)", [-pages if anew else pages])
             cursor.execute("SELECT total_changes()")
             # The two commands are two changes themselves; https://sqlite.org/fts5.html#the_merge_command
             return bool(cursor.fetchone()[0] - before - 2 >= 2)

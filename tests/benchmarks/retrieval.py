@@ -168,7 +168,7 @@ def _measured(one: Set, *, every: int) -> Row:
         case=one.name,
         figures={
             "questions": asked,
-            **{f"R@{place}": shares[place] for place in PLACES},
+            **{f"R@{place} %": 100 * shares[place] for place in PLACES},
             "any of them @10": round(any_found[10] / asked, 4),
             "p50 ms": percentile(took, 0.5),
             "p95 ms": percentile(took, 0.95),

@@ -15,9 +15,10 @@ import pytest
 from django.test import Client
 
 from memoryweb.sqlite import base
+from memoryweb.tasks import clean_up
 from tests.stores import ask, default_store, make_store, make_token
 
-MARK = "battery-7731"
+MARK = "battery7731"
 LONG = " ".join(f"{MARK}-{number}" for number in range(50_000))[:50_000]
 SEEDS = 200 if os.environ.get("MEMORYWEB_LONG") else 20
 
@@ -68,12 +69,13 @@ def bytes_of(store: Path) -> bytes:
     return b"".join(path.read_bytes() for path in store.parent.iterdir() if path.name.startswith(store.name))
 
 
-@pytest.mark.parametrize("small_file", [0, base.SMALL_FILE], ids=["large file", "small file"])
 @pytest.mark.parametrize("text", [f"The word is {MARK}.", LONG], ids=["short", "long"])
+@pytest.mark.parametrize("large", [False, True], ids=["small store", "large store"])
 def test_an_erased_text_is_in_no_byte_of_the_store(
-    store: Path, writer: Client, admin: Client, text: str, small_file: int, monkeypatch: Any
+    store: Path, writer: Client, admin: Client, text: str, large: bool, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(base, "SMALL_FILE", small_file)
+    if large:
+        monkeypatch.setattr(base, "SMALL_FILE", 0)
     other = "The bicycle needs a new chain. " * 20
     remember(writer, other)
     memory = remember(writer, text, key="once", subject=MARK, tags=[MARK], metadata={"ключ": MARK})
@@ -85,6 +87,9 @@ def test_an_erased_text_is_in_no_byte_of_the_store(
 
     erase(admin, memory)
 
+    assert text[:23].encode() not in bytes_of(store)
+    if large:  # its single words wait in the index for the background worker
+        assert clean_up().startswith("ok nothing is left")
     assert MARK.encode() not in bytes_of(store)
     assert ask(store, "PRAGMA integrity_check") == [("ok",)]
     assert ask(store, "PRAGMA freelist_count") == [(0,)]
@@ -94,7 +99,7 @@ def test_an_erased_text_is_in_no_byte_of_the_store(
 def test_wherever_sqlite_put_it_in_the_meantime(store: Path, writer: Client, admin: Client) -> None:
     for seed in range(SEEDS):
         chance = random.Random(seed)
-        mark = f"mark-{chance.getrandbits(64):016x}"
+        mark = f"mark{chance.getrandbits(64):016x}"
         fill_up(writer, chance)
         memory = remember(
             writer,

@@ -263,6 +263,7 @@ def test_loops_end(api_client: Any, agent: Any) -> None:
 
     found = matches(api_client, "a-")
     assert {name for name, _match, _matched in found} == {"a-1", "a-2", "a-3"}
+    assert matches(api_client, "a-1") == [("a-3", "exact", "a-1")]
     assert matches(api_client, "lonely") == [("lonely", "exact", "lonely")]
 
 
