@@ -7,9 +7,10 @@ messages, and no other way leads to them here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain, islice
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -21,7 +22,7 @@ from memories.errors import NotFound
 from memories.models import SHARED_PARTITION, Message, Session
 from memories.plain_text import cut, one_space
 from memories.schemas import LARGEST_ID
-from memories.transcript_schemas import message_json
+from memories.transcript_schemas import MESSAGE_COLUMNS, message_json
 
 PAGE_CHARS = 4_000_000
 """Characters of content after which a page of messages ends early."""
@@ -29,12 +30,11 @@ PREVIEW = 80
 """Characters of a user message's preview."""
 BEGINNING = 1_000
 """Characters of a message that a preview is made from, unless they are white space."""
-STEP = 50
-"""Messages that a page reads at a time."""
 SAID = ("user", "assistant")
 """Roles whose messages show how a session begins and ends."""
 SHOWN = Q(active=True) | Q(compacted=True)
 """Messages that are not rewound."""
+MESSAGE_FIELDS = (*MESSAGE_COLUMNS, "session_id")
 SESSION_FIELDS = [field.attname for field in Session._meta.concrete_fields]
 
 
@@ -71,8 +71,7 @@ def find_session(principal: Principal, external_id: str) -> Session:
 
 def find_message(session: Session, reference: int | str, *, field: str | None = None) -> Message:
     """Return the session's message of this id (a number) or external id (a text), of any state. Raises NotFound."""
-    name = {"pk": reference} if isinstance(reference, int) else {"external_id": reference}
-    found = session.messages.filter(**name).first()
+    found = _message_named(session, reference)
     if found is None:
         raise NotFound(f"session {session.external_id!r} has no message {reference!r}", field=field)
     return found
@@ -84,8 +83,24 @@ def find_addressed(session: Session, address: str, *, field: str | None = None) 
     Raises NotFound.
     """
     number = int(address) if address.isascii() and address.isdigit() and len(address) < 20 else 0
-    found = session.messages.filter(pk=number).first() if 0 < number <= LARGEST_ID else None
+    found = _message_named(session, number) if 0 < number <= LARGEST_ID else None
     return found or find_message(session, address, field=field)
+
+
+def _message_named(session: Session, reference: int | str) -> Message | None:
+    column = "pk" if isinstance(reference, int) else "external_id"
+
+    def build(values: dict[str, Any]) -> QuerySet:
+        rows = Message.objects.filter(session_id=values["session"], **{column: values["name"]})
+        found: QuerySet = rows.values(*MESSAGE_FIELDS)
+        return found
+
+    rows = prepared.rows(f"message by {column}", {"session": session.pk, "name": reference}, build)
+    return next(map(_as_message, rows), None)
+
+
+def _as_message(row: dict[str, Any]) -> Message:
+    return Message.from_db("default", list(row), list(row.values()))
 
 
 def visible_parent(principal: Principal, session: Session) -> str | None:
@@ -98,37 +113,59 @@ def visible_parent(principal: Principal, session: Session) -> str | None:
 # Messages in their order
 
 
-def shown_messages(session: Session) -> QuerySet[Message]:
-    """Return the session's messages that are not rewound."""
-    return session.messages.filter(SHOWN)
-
-
 FORWARDS, BACKWARDS = ("timestamp", "id"), ("-timestamp", "-id")
+LIMITS = (8, 32, 128, 512)
+"""Most rows that a statement gives; few sizes, so that few are prepared."""
 
 
-def _in_order(rows: QuerySet[Message], order: tuple[str, str], limit: int, roles: Sequence[str] = ()) -> list[Message]:
-    """Return the first rows in order, of these roles (none: of all), read from an index and not sorted."""
-    if not roles:
-        return list(rows.order_by(*order)[:limit])
-    runs = [rows.filter(role=role).order_by() for role in roles]
-    merged = runs[0].union(*runs[1:], all=True) if len(runs) > 1 else runs[0]
-    return list(merged.order_by(*order)[:limit])
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A way through the messages of a session that are not rewound, in order or backwards.
 
-
-def _beyond(
-    rows: QuerySet[Message], place: Message, order: tuple[str, str], limit: int, roles: Sequence[str] = ()
-) -> list[Message]:
-    """Return the first rows behind ``place`` in order.
-
-    Two seeks, one among the messages of the same moment and one behind it: as one condition, the database would read a
-    session from its beginning.
+    ``roles`` are the only ones met (none: all are); ``said`` leaves out bookkeeping and what has no text.
     """
-    sign = "gt" if order == FORWARDS else "lt"
-    found = _in_order(rows.filter(timestamp=place.timestamp, **{f"id__{sign}": place.pk}), order, limit, roles)
-    if len(found) < limit:
-        later = rows.filter(**{f"timestamp__{sign}": place.timestamp})
-        found += _in_order(later, order, limit - len(found), roles)
-    return found
+
+    session: Session
+    order: tuple[str, str] = FORWARDS
+    roles: Sequence[str] = ()
+    said: bool = False
+
+    def take(self, limit: int, *, behind: Message | None = None) -> Iterator[Message]:
+        """Yield up to ``limit`` messages from the beginning, or behind one of them; read as they are asked for.
+
+        Behind a message are two seeks, one among those of the same moment and one beyond: as one condition, the database  # noqa: E501
+        would read the session from its beginning.
+        """
+        if behind is None:
+            return self._read("all", {}, limit)
+        place = {"timestamp": behind.timestamp, "id": behind.pk}
+        same = self._read("same moment", place, limit)
+        return islice(chain(same, self._read("beyond", {"timestamp": behind.timestamp}, limit)), limit)
+
+    def _read(self, stretch: str, place: dict[str, prepared.Value], limit: int) -> Iterator[Message]:
+        if not limit:
+            return
+        most = next(size for size in LIMITS if size >= limit)
+        values: dict[str, prepared.Value] = {"session": self.session.pk, **place}
+        values |= {f"role {number}": role for number, role in enumerate(self.roles)}
+        shape = ("messages", stretch, self.order, len(self.roles), self.said, most)
+        rows = prepared.rows(shape, values, lambda named: self._rows(stretch, named)[:most])
+        yield from islice(map(_as_message, rows), limit)
+
+    def _rows(self, stretch: str, values: dict[str, Any]) -> QuerySet:
+        sign = "gt" if self.order == FORWARDS else "lt"
+        rows = Message.objects.filter(SHOWN, session_id=values["session"])
+        if stretch == "same moment":
+            rows = rows.filter(timestamp=values["timestamp"], **{f"id__{sign}": values["id"]})
+        elif stretch == "beyond":
+            rows = rows.filter(**{f"timestamp__{sign}": values["timestamp"]})
+        if self.said:
+            rows = rows.filter(display_kind="").exclude(content="")
+        # One stretch of an index for each role, merged by the database and not sorted.
+        runs = [rows.filter(role=values[f"role {number}"]) for number in range(len(self.roles))] or [rows]
+        shown: list[QuerySet] = [run.values(*MESSAGE_FIELDS) for run in runs]
+        merged = shown[0].union(*shown[1:], all=True) if len(shown) > 1 else shown[0]
+        return merged.order_by(*self.order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +184,14 @@ def list_messages(principal: Principal, external_id: str, *, after: str | None, 
     """
     session = find_session(principal, external_id)
     place = None if after is None else find_addressed(session, after, field="after")
-    rows = shown_messages(session)
     found: list[Message] = []
-    chars, is_last = 0, False
-    while len(found) < limit and chars < PAGE_CHARS and not is_last:
-        step = min(STEP, limit - len(found))
-        chunk = _in_order(rows, FORWARDS, step) if place is None else _beyond(rows, place, FORWARDS, step)
-        is_last = len(chunk) < step
-        for message in chunk:
-            if chars >= PAGE_CHARS:
-                is_last = False
-                break
-            found.append(message)
-            chars += len(message.content)
-        place = found[-1] if found else place
-    more = not is_last and bool(found) and bool(_beyond(rows, found[-1], FORWARDS, 1))
-    return Page([message_json(message) for message in found], str(found[-1].pk) if more else None)
+    chars = 0
+    for message in Walk(session).take(limit + 1, behind=place):
+        if len(found) == limit or chars >= PAGE_CHARS:
+            return Page([message_json(one) for one in found], str(found[-1].pk))
+        found.append(message)
+        chars += len(message.content)
+    return Page([message_json(one) for one in found], None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +224,12 @@ def look_around(
     """
     session = find_session(principal, external_id)
     anchor = find_addressed(session, address)
-    rows = shown_messages(session)
-    before = _beyond(rows, anchor, BACKWARDS, window, keep_roles)[::-1]
-    after = _beyond(rows, anchor, FORWARDS, window, keep_roles)
+    before = list(Walk(session, BACKWARDS, keep_roles).take(window, behind=anchor))[::-1]
+    after = list(Walk(session, FORWARDS, keep_roles).take(window, behind=anchor))
     first, last = [*before, anchor][0], [anchor, *after][-1]
-    said = rows.filter(display_kind="").exclude(content="")
     roles = keep_roles or SAID
-    head = _in_order(said, FORWARDS, bookend, roles)
-    tail = _in_order(said, BACKWARDS, bookend, roles)[::-1]
+    head = Walk(session, FORWARDS, roles, said=True).take(bookend)
+    tail = list(Walk(session, BACKWARDS, roles, said=True).take(bookend))[::-1]
     return View(
         before=before,
         anchor=anchor,

@@ -309,7 +309,7 @@ def _note(state: IndexState, verdict: Verdict) -> Verdict:
 def forget_deleted(*, seconds: float = 15.0) -> bool:
     """Return whether no index holds words of deleted or overwritten memories any more.
 
-    An index marks what is deleted and keeps its words until they are merged with others. Where the time (for each index)
+    An index marks what is deleted and keeps its words until they are merged. Where the time (for each index)
     does not suffice, the next call begins anew.
     """
     done = [optimize(CORPORA["memories"], kind, seconds=seconds, anew=True) for kind in KINDS]

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db.backends.sqlite3 import base, operations
-from django.db.utils import OperationalError
+from django.db.utils import DatabaseError, OperationalError
 
 logger = logging.getLogger("memoryweb.storage")
 
@@ -248,7 +248,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             else:
                 self._cut_off_free_pages()
             emptied = self._empty_log()
-        except OperationalError as error:
+        except DatabaseError as error:
             logger.warning("deleted content may be left in the database file: %s", error)
             return False
         if not emptied:
