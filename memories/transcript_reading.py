@@ -133,7 +133,7 @@ class Walk:
     def take(self, limit: int, *, behind: Message | None = None) -> Iterator[Message]:
         """Yield up to ``limit`` messages from the beginning, or behind one of them; read as they are asked for.
 
-        Behind a message are two seeks, one among those of the same moment and one beyond: as one condition, the database  # noqa: E501
+        Behind a message are two seeks, one among those of the same moment and one beyond: as one, the database
         would read the session from its beginning.
         """
         if behind is None:
