@@ -21,7 +21,7 @@ from memories.errors import Refused, Stale
 from memories.idempotency import Answer, answer_once
 from memories.models import NAME_MAX, TAG_MAX
 from memories.plain_text import clean_text
-from memories.recall import Filters, brief, history, list_memories, recall, stats
+from memories.recall import Filters, brief, history, list_memories, stats
 from memories.remember import Receipt, erase, find, forget, remember, restore, revise
 from memories.schemas import (
     LARGEST_ID,
@@ -36,7 +36,6 @@ from memories.schemas import (
     MemoryOut,
     MemoryPage,
     MemoryPatch,
-    RecallOut,
     ReceiptOut,
     RestoreIn,
     ScopeName,
@@ -281,15 +280,6 @@ def get_memories(request: HttpRequest, query: Query[ListQuery]) -> HttpResponse:
     """List memories, newest first. status repeats; without it only active ones."""
     page = list_memories(_principal(request), query.filters(), cursor=query.cursor, limit=query.limit)
     return _answer({"memories": page.rows, "next_cursor": page.next_cursor})
-
-
-@router.get("/recall", response=RecallOut, summary="Recall")
-def get_recall(request: HttpRequest, query: Query[RecallQuery]) -> HttpResponse:
-    """Recall what matters most within a budget: pinned, then by importance and recency."""
-    found = recall(
-        _principal(request), query.filters(), limit=query.limit, max_chars=query.max_chars, now=timezone.now()
-    )
-    return _answer(found.as_json())
 
 
 @router.get("/brief", response=BriefOut, summary="Brief")

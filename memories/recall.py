@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -84,9 +84,18 @@ def recall(principal: Principal, filters: Filters, *, limit: int, max_chars: int
     At most ``limit`` memories and ``max_chars`` code points of content. The answer stops at the first memory that
     does not fit; the first one always comes, cut between grapheme clusters if it alone is too long.
     """
+    rows = _in_order(principal, filters, limit=limit, now=now)
+    return within_budget(rows, lambda: _Asked(principal, filters, now).total(), limit=limit, max_chars=max_chars)
+
+
+def within_budget(rows: Iterable[dict[str, Any]], total_of: Callable[[], int], *, limit: int, max_chars: int) -> Recall:
+    """Return the first of the rows (of RECALLED and ``created_by``), as many as fit.
+
+    ``total_of`` is asked how many there are only where the rows do not tell.
+    """
     memories: list[dict[str, Any]] = []
     chars, truncated = 0, False
-    for row in _in_order(principal, filters, limit=limit, now=now):
+    for row in islice(rows, limit):
         content = row["content"]
         del row["recency"]
         row["cut"], row["content_chars"] = False, len(content)
@@ -97,8 +106,14 @@ def recall(principal: Principal, filters: Filters, *, limit: int, max_chars: int
             row["content"], row["cut"] = cut(content, max_chars), True
         memories.append(row_json(row))
         chars += len(row["content"])
-    total = _Asked(principal, filters, now).total() if truncated or len(memories) >= limit else len(memories)
+    total = total_of() if truncated or len(memories) >= limit else len(memories)
     return Recall(memories, total, chars, truncated or total > len(memories))
+
+
+def recallable(principal: Principal, filters: Filters, *, now: datetime) -> QuerySet[Memory] | None:
+    """Return the active, unexpired memories that the filters allow, in no order; None where they can allow none."""
+    asked = _Asked(principal, filters, now)
+    return None if asked.partitions == [] else asked.rows(asked.values)
 
 
 def _in_order(principal: Principal, filters: Filters, *, limit: int, now: datetime) -> Iterator[dict[str, Any]]:

@@ -7,15 +7,18 @@ from typing import Annotated, Any, Literal
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from memories.access import Principal, visible_to
+from memories.api import RecallQuery
 from memories.errors import Forbidden, Invalid, NotFound
 from memories.idempotency import Answer as Written
 from memories.models import LABEL_MAX, NAME_MAX, Memory, MemoryTag, Message, Session, Status
 from memories.plain_text import clean_text
-from memories.schemas import KindName, ScopeName, StatusName, Time
+from memories.recall import recall
+from memories.schemas import KindName, RecallOut, ScopeName, StatusName, Time
 from memories.wire import to_json
 from search import maintenance
 from search.backends.base import KINDS, Kind, Sort
@@ -24,6 +27,7 @@ from search.engine import Answer, search
 from search.hits import LIVE, MESSAGE_FIELDS, memory_hits, message_hits, survivors
 from search.models import IndexState
 from search.query import Match, parse
+from search.recall import recall_for
 from search.routing import Mode
 
 router = Router(tags=["search"])
@@ -235,6 +239,24 @@ def get_memory_search(request: HttpRequest, query: Query[MemoryQuery]) -> HttpRe
         resolve=resolve,
     )
     return _json(answer_json(answer, memory_hits(principal, answer.hits, answer.query.root)))
+
+
+class QuestionQuery(RecallQuery):
+    """What to recall, for a question or without one."""
+
+    query: Text = ""
+
+
+@router.get("/recall", response=RecallOut, tags=["memories"], summary="Recall")
+def get_recall(request: HttpRequest, query: Query[QuestionQuery]) -> HttpResponse:
+    """Recall what matters most within a budget: what fits the query, or pinned, then by importance and recency."""
+    principal, filters, now = _principal(request), query.filters(), timezone.now()
+    asked = parse(query.query, match="any")
+    if asked.root is not None or asked.reasons != ("no_terms",):
+        found = recall_for(principal, asked, filters, limit=query.limit, max_chars=query.max_chars, now=now)
+    else:
+        found = recall(principal, filters, limit=query.limit, max_chars=query.max_chars, now=now)
+    return _json(found.as_json())
 
 
 def index_json(state: IndexState) -> dict[str, Any]:
