@@ -34,7 +34,10 @@ SAID = ("user", "assistant")
 """Roles whose messages show how a session begins and ends."""
 SHOWN = Q(active=True) | Q(compacted=True)
 """Messages that are not rewound."""
-MESSAGE_FIELDS = (*MESSAGE_COLUMNS, "session_id")
+# In the model's order, as from_db wants them.
+MESSAGE_FIELDS = [
+    field.attname for field in Message._meta.concrete_fields if field.attname in {*MESSAGE_COLUMNS, "session_id"}
+]
 SESSION_FIELDS = [field.attname for field in Session._meta.concrete_fields]
 
 
@@ -138,7 +141,7 @@ class Walk:
         """
         if behind is None:
             return self._read("all", {}, limit)
-        place = {"timestamp": behind.timestamp, "id": behind.pk}
+        place: dict[str, prepared.Value] = {"timestamp": behind.timestamp, "id": behind.pk}
         same = self._read("same moment", place, limit)
         return islice(chain(same, self._read("beyond", {"timestamp": behind.timestamp}, limit)), limit)
 
