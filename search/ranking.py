@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import snowballstemmer
@@ -20,6 +20,8 @@ STEM_WEIGHT = 0.7
 """What another form of a word counts."""
 COMPOUND_WEIGHT = 0.3
 """What a longer word that begins or ends with it counts."""
+FUNCTION_WEIGHT = 0.2
+"""What a word counts that sentences are full of, whatever they are about."""
 COMPOUND_LEAST = 5
 """Shorter words stand in too many others by chance."""
 NEIGHBOUR_SHARES = (0.3, 0.15)
@@ -50,6 +52,13 @@ _FUNCTION_WORDS = {
     "danish": "af at den der det du en er et for fra ham han har hun hvad hvem hvilke hvilken hvilket hvor "
     "hvorfor hvornar i ikke jeg med min og om pa sig som til var vi",
 }
+# Pairs of characters that questions in Chinese and Japanese are full of.
+_PAIRS = (
+    "什么 么时 时候 是什 了什 有什 哪里 哪些 哪个 哪种 在哪 有哪 是哪 多少 几个 怎么 怎样 么样 如何 为何 为什 是谁 谁是 "
+    "何时 是否 的是 です ます した して いる いた ある った れた され とは では には のは のか すか たか 何で 何と は何 "
+    "が何 を何 いつ どこ だれ なに なぜ どの どん こと から まで いう うか でし しょ"
+)
+_FUNCTION_PAIRS = frozenset(_PAIRS.split())
 _LANGUAGES_OF_WORD: dict[str, list[str]] = {}
 for _language, _words in _FUNCTION_WORDS.items():
     for _word in set(_words.split()):
@@ -70,6 +79,28 @@ class Asked:
         return self.tokens[0] if len(self.tokens) == 1 and not self.prefix else None
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a question: itself, all forms of it with what each counts, and what it weighs in either meaning."""
+
+    asked: Asked
+    forms: Mapping[Asked, float]
+    weight: float
+    # More than the other where the word as it was typed is rarer than its forms together.
+    weight_itself: float
+
+
+def part_of(asked: Asked, forms: Mapping[Asked, float], having: Mapping[Asked, float], rows: int) -> Part:
+    """Return the part of a question, weighed by how many of the rows have its forms."""
+    together = sum(counts * having.get(form, 0) for form, counts in forms.items())
+    return Part(asked, forms, idf(min(together, rows), rows), idf(min(having.get(asked, 0), rows), rows))
+
+
+def lighter(part: Part) -> Part:
+    """Return the part as a function word counts."""
+    return replace(part, weight=FUNCTION_WEIGHT * part.weight, weight_itself=FUNCTION_WEIGHT * part.weight_itself)
+
+
 class RankedText:
     """A text as the words index has it, counted when first asked for."""
 
@@ -88,9 +119,10 @@ class RankedText:
 
     def frequency(self, forms: Mapping[Asked, float]) -> float:
         """Return how often it has any of the forms, each times its weight."""
-        return sum(weight * self._count(form) for form, weight in forms.items())
+        return sum(weight * self.count(form) for form, weight in forms.items())
 
-    def _count(self, form: Asked) -> int:
+    def count(self, form: Asked) -> int:
+        """Return how often the form stands in it."""
         if form.word is not None:
             return self.counts[form.word]
         needle = f" {' '.join(form.tokens)}"
@@ -132,7 +164,7 @@ def stem(word: str, language: str) -> str:
 
 
 def forms_of(
-    asked: Sequence[Asked], texts: Iterable[RankedText], language: str | None
+    asked: Sequence[Asked], texts: Sequence[RankedText], language: str | None
 ) -> dict[Asked, dict[Asked, float]]:
     """Return for each part of the question the forms of it that count, itself first, with what each counts.
 
@@ -142,27 +174,42 @@ def forms_of(
     if language is None:
         return forms
     stems = {part: stem(part.word, language) for part in asked if part.word is not None and part.word.isalpha()}
+    vocabulary: set[str] = set().union(*(text.counts for text in texts))
     # Forms of a word begin alike, so few words of the texts need to be stemmed.
-    beginnings: dict[str, list[Asked]] = {}
+    beginnings: dict[str, list[str]] = {}
+    wanted = {stemmed[:3] for stemmed in stems.values()}
+    for word in sorted(word for word in vocabulary if word[:3] in wanted):
+        beginnings.setdefault(word[:3], []).append(word)
     for part, stemmed in stems.items():
-        beginnings.setdefault(stemmed[:3], []).append(part)
-    compounds = {
-        part: stemmed
-        for part, stemmed in stems.items()
-        if language in _COMPOUNDING and len(part.tokens[0]) >= COMPOUND_LEAST and len(stemmed) >= COMPOUND_LEAST - 1
-    }
-    for word in sorted({word for text in texts for word in text.counts}):
-        near = [part for part in beginnings.get(word[:3], ()) if part.word != word]
-        for part in near:
-            if stem(word, language) == stems[part]:
+        for word in beginnings.get(stemmed[:3], ()):
+            if word != part.word and stem(word, language) == stemmed:
                 forms[part][Asked((word,))] = STEM_WEIGHT
-        for part, stemmed in compounds.items():
-            form = Asked((word,))
-            if stemmed not in word or form in forms[part]:
+    if language in _COMPOUNDING:
+        written = f" {' '.join(sorted(vocabulary))} "
+        for part, stemmed in stems.items():
+            if len(part.tokens[0]) < COMPOUND_LEAST or len(stemmed) < COMPOUND_LEAST - 1:
                 continue
-            if word.startswith(stemmed) or stem(word, language).endswith(stemmed):
-                forms[part][form] = COMPOUND_WEIGHT
+            for word in _words_with(stemmed, written):
+                if word.startswith(stemmed) or stem(word, language).endswith(stemmed):
+                    forms[part].setdefault(Asked((word,)), COMPOUND_WEIGHT)
     return forms
+
+
+def _words_with(piece: str, written: str) -> Iterator[str]:
+    """Return the words between spaces that the piece stands in."""
+    place = written.find(piece)
+    while place >= 0:
+        end = written.index(" ", place)
+        yield written[written.rindex(" ", 0, place) + 1 : end]
+        place = written.find(piece, end)
+
+
+def is_function_word(asked: Asked, language: str | None) -> bool:
+    """Return whether it is a word that says little of what a text is about. Other scripts have their own."""
+    word = asked.word
+    if word is None:
+        return False
+    return word in _FUNCTION_PAIRS or (language is not None and language in _LANGUAGES_OF_WORD.get(word, ()))
 
 
 def idf(having: float, rows: int) -> float:
@@ -170,18 +217,19 @@ def idf(having: float, rows: int) -> float:
     return math.log(1 + max(rows - having + 0.5, 0.5) / (having + 0.5))
 
 
-def scores(
-    texts: Mapping[int, RankedText], parts: Sequence[tuple[Mapping[Asked, float], float]], *, average_length: float
-) -> dict[int, float]:
-    """Return the BM25 score of each text. ``parts`` are the forms of each part of the question and what it weighs."""
+def scores(texts: Mapping[int, RankedText], parts: Sequence[Part], *, average_length: float) -> dict[int, float]:
+    """Return the BM25 score of each text for the parts of a question."""
     found: dict[int, float] = {}
     for id_, text in texts.items():
         held_back = K1 * (1 - B + B * text.length / max(average_length, 1))
         score = 0.0
-        for forms, weight in parts:
-            frequency = text.frequency(forms)
-            if frequency:
-                score += weight * frequency * (K1 + 1) / (frequency + held_back)
+        for part in parts:
+            if any_form := text.frequency(part.forms):
+                itself = text.count(part.asked)
+                score += max(
+                    part.weight * any_form * (K1 + 1) / (any_form + held_back),
+                    part.weight_itself * itself * (K1 + 1) / (itself + held_back),
+                )
         found[id_] = score
     return found
 

@@ -15,7 +15,18 @@ from search.backends import backend
 from search.backends.base import Condition, Generation
 from search.corpora import Corpus
 from search.query import And, Node, Or, Term, positive_terms
-from search.ranking import Asked, RankedText, forms_of, idf, language_of, scores, with_neighbours
+from search.ranking import (
+    Asked,
+    Part,
+    RankedText,
+    forms_of,
+    is_function_word,
+    language_of,
+    lighter,
+    part_of,
+    scores,
+    with_neighbours,
+)
 from search.text import index_text
 
 RESCORED = 100
@@ -81,8 +92,11 @@ class Ranker:
         texts = self._texts(ids)
         asked = {Asked(term.tokens, term.prefix): term for term in positive_terms(self.root) if term.tokens}
         words = [part.word for part in asked if part.word is not None]
-        forms = forms_of(list(asked), texts.values(), language_of(words) if question else None)
+        language = language_of(words) if question else None
+        forms = forms_of(list(asked), list(texts.values()), language)
         weighed = self._weighed(asked, forms, texts, known or {})
+        if question:
+            weighed = [lighter(part) if is_function_word(part.asked, language) else part for part in weighed]
         average = sum(text.length for text in texts.values()) / max(len(texts), 1)
         found = scores(texts, weighed, average_length=average)
         best = sorted(found, key=lambda id_: (-found[id_], -id_))
@@ -104,9 +118,9 @@ class Ranker:
         forms: dict[Asked, dict[Asked, float]],
         texts: dict[int, RankedText],
         known: dict[Term, int],
-    ) -> list[tuple[dict[Asked, float], float]]:
-        """Return the forms of each part of the question and how much it weighs: the fewer rows have it, the more."""
-        having = Counter({part: known[term] for part, term in asked.items() if term in known})
+    ) -> list[Part]:
+        """Return the parts of the question and how much each weighs: the fewer rows have it, the more."""
+        having = {part: known[term] for part, term in asked.items() if term in known}
         wanted = [part for part in asked if part not in having]
         seen = Counter(token for text in texts.values() for token in text.counts)
         for others in forms.values():
@@ -116,12 +130,9 @@ class Ranker:
         wanted = list(dict.fromkeys(wanted))
         nodes = [asked.get(form) or _word(form) for form in wanted]
         numbers = backend().frequencies(self.generation, nodes, self.condition, most=RARE_SUM + 1)
-        having |= Counter(dict(zip(wanted, numbers, strict=True)))
+        having.update(zip(wanted, numbers, strict=True))
         rows = backend().frequencies(self.generation, [None], self.condition, most=ROWS_MAX)[0]
-        return [
-            (others, idf(min(sum(weight * having[form] for form, weight in others.items()), rows), rows))
-            for others in forms.values()
-        ]
+        return [part_of(part, others, having, rows) for part, others in forms.items()]
 
     def _beside(self, ids: Sequence[int]) -> dict[int, list[list[int]]]:
         """Return for each row the next ones in its thread, then the second next; less at the ends."""

@@ -64,14 +64,14 @@ def _directory(text: str) -> Path:
     return path
 
 
-PARTS = ("store", "recall", "plans", "http", "remember", "batch", "retrieval")
+PARTS = ("store", "recall", "plans", "http", "remember", "batch", "search", "retrieval")
 # A folder beside the project: the sets have licences of their own.
 DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
 
 
 def _part(name: str) -> Callable[..., None]:
     # Imported here: models need Django's settings.
-    from tests.benchmarks import recall, retrieval, stores, web
+    from tests.benchmarks import recall, retrieval, searching, stores, web
 
     return {
         "store": stores.measure,
@@ -80,6 +80,7 @@ def _part(name: str) -> Callable[..., None]:
         "http": web.measure_reads,
         "remember": web.measure_writes,
         "batch": web.measure_batch,
+        "search": searching.measure,
         "retrieval": retrieval.measure,
     }[name]
 

@@ -139,7 +139,7 @@ def measure(bench: Bench) -> None:
 
 
 def _measure_case(bench: Bench, store: Store, case: Case) -> tuple[Row, float, float]:
-    once, _ = _timed(partial(case.ask, 0))
+    once, _ = timed(partial(case.ask, 0))
     variants = [statements_of(partial(case.ask, n)) for n in range(VARIANTS if once < SLOW else 2)]
     app: list[tuple[float, float]] = []
     sql: list[tuple[float, float]] = []
@@ -147,8 +147,8 @@ def _measure_case(bench: Bench, store: Store, case: Case) -> tuple[Row, float, f
     at = 0
     while time.perf_counter() < deadline or len(app) < (2 * CHUNK if once < SLOW else 2):
         turns = [(at + n) % len(variants) for n in range(CHUNK if once < SLOW else 1)]
-        app += [_timed(partial(case.ask, n)) for n in turns]
-        sql += [_timed(partial(run_again, variants[n])) for n in turns]
+        app += [timed(partial(case.ask, n)) for n in turns]
+        sql += [timed(partial(run_again, variants[n])) for n in turns]
         at += len(turns)
     waits = [wall for wall, _ in app]
     ours, bare = median([cpu for _, cpu in app]), median([cpu for _, cpu in sql])
@@ -168,7 +168,7 @@ def _measure_case(bench: Bench, store: Store, case: Case) -> tuple[Row, float, f
     return row, ours, bare
 
 
-def _timed(call: Callable[[], Any]) -> tuple[float, float]:
+def timed(call: Callable[[], Any]) -> tuple[float, float]:
     """Return the milliseconds that passed, and those of this thread on a processor: other work cannot slow these."""
     started, used = time.perf_counter_ns(), time.thread_time_ns()
     call()

@@ -135,7 +135,9 @@ def measure(bench: Bench) -> None:
         call_command("migrate", verbosity=0)
         for one in sets:
             bench.say(f"retrieval {one.name}")
-            bench.add(_measured(one, every=SAMPLE if bench.quick else 1))
+            row = _measured(one, every=SAMPLE if bench.quick else 1)
+            bench.add(row)
+            bench.say(", ".join(f"{name} {value}" for name, value in row.figures.items()))
     finally:
         stores.remove(store)
 

@@ -29,6 +29,7 @@ from memories.access import Actor, Principal
 from memories.models import Agent, Kind, Memory, MemoryTag, Revision, Source, Token, Workspace, content_hash
 from search import maintenance
 from search.models import IndexState
+from search.text import function_name
 from tests.benchmarks.figures import Limit, Row
 from tests.benchmarks.texts import Writer
 
@@ -130,6 +131,14 @@ def remove(store: Path) -> None:
         store.with_name(store.name + end).unlink(missing_ok=True)
 
 
+def schema() -> str:
+    """Return a short hash of our own apps' migrations."""
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    ours = ("memories", "memoryweb", "search", "tidy")
+    names = sorted(f"{app}.{name}" for app, name in loader.disk_migrations if app in ours)
+    return hashlib.sha256(json.dumps([names, function_name()]).encode()).hexdigest()[:8]
+
+
 def _digest(memories: int) -> str:
     """Return a hash of what the store's content depends on: the filler and every migration of our own apps."""
     loader = MigrationLoader(None, ignore_no_migrations=True)
@@ -145,10 +154,9 @@ def _build(path: Path, memories: int, digest: str) -> Store:
     call_command("migrate", verbosity=0)
     started = time.perf_counter()
     houses = _houses()
-    raw = _quick_connection()
+    raw = quick_connection()
     # Chunk by chunk the search indexes are filled twice as fast as row by row, by their triggers.
-    for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        raw.execute(f'DROP TRIGGER "{trigger}"')
+    drop_triggers(raw)
     tag_rows, revision_rows = 0, 0
     with tqdm(total=memories, desc=f"filling {memories:,}", unit="rows", disable=None) as bar:
         rows = _rows(memories, houses)
@@ -164,7 +172,7 @@ def _build(path: Path, memories: int, digest: str) -> Store:
             tag_rows, revision_rows = tag_rows + len(tags), revision_rows + len(changes)
             bar.update(len(chunk))
     revisions.recount()
-    _index()
+    index()
     raw.execute("PRAGMA journal_mode = WAL")
     connection.close()
     with connection.cursor() as cursor:
@@ -173,7 +181,13 @@ def _build(path: Path, memories: int, digest: str) -> Store:
     return _about(path, memories, houses, digest=digest, built_in=built_in, tag_rows=tag_rows, changes=revision_rows)
 
 
-def _index() -> None:
+def drop_triggers(raw: Any) -> None:
+    """Have rows written without their search indexes, which ``index`` fills afterwards."""
+    for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        raw.execute(f'DROP TRIGGER "{trigger}"')
+
+
+def index() -> None:
     """Have the search indexes find that their triggers are gone, and fill themselves."""
     maintenance.ensure()
     with tqdm(total=100, desc="indexing", unit="%", disable=None) as bar:
@@ -182,7 +196,7 @@ def _index() -> None:
             bar.refresh()
 
 
-def _quick_connection() -> Any:
+def quick_connection() -> Any:
     """Return the raw connection, set for filling: nobody else uses the file, and a broken one is built again."""
     connection.ensure_connection()
     raw = connection.connection

@@ -8,12 +8,17 @@ import pytest
 
 from search.ranking import (
     COMPOUND_WEIGHT,
+    FUNCTION_WEIGHT,
     STEM_WEIGHT,
     Asked,
+    Part,
     RankedText,
     forms_of,
     idf,
+    is_function_word,
     language_of,
+    lighter,
+    part_of,
     scores,
     with_neighbours,
 )
@@ -25,7 +30,7 @@ HARBOUR = Asked(("harbour",))
 def order(texts: list[str], *asked: Asked) -> list[int]:
     """Return the numbers of the texts, best first, every part of the question weighing the same."""
     prepared = {number: RankedText(index_text(text)) for number, text in enumerate(texts)}
-    found = scores(prepared, [({part: 1.0}, 1.0) for part in asked], average_length=8)
+    found = scores(prepared, [Part(part, {part: 1.0}, 1.0, 1.0) for part in asked], average_length=8)
     return sorted(found, key=lambda number: -found[number])
 
 
@@ -102,9 +107,39 @@ def test_a_phrase_has_no_other_forms() -> None:
 
 def test_the_word_itself_beats_another_form_of_it() -> None:
     texts = {1: RankedText("two boat trips"), 2: RankedText("two boats trips")}
-    forms = forms_of([Asked(("boats",))], texts.values(), "english")[Asked(("boats",))]
-    found = scores(texts, [(forms, 1.0)], average_length=3)
+    boats = Asked(("boats",))
+    forms = forms_of([boats], list(texts.values()), "english")[boats]
+    found = scores(texts, [part_of(boats, forms, {boats: 1, Asked(("boat",)): 1}, 10)], average_length=3)
     assert found[2] > found[1] > 0
+
+
+def test_a_rare_word_keeps_its_weight_beside_common_forms_of_it() -> None:
+    planes = Asked(("planes",))
+    part = part_of(planes, {planes: 1.0, Asked(("plane",)): STEM_WEIGHT}, {planes: 2, Asked(("plane",)): 300}, 1000)
+    assert part.weight_itself == idf(2, 1000) > part.weight == idf(2 + STEM_WEIGHT * 300, 1000)
+
+
+@pytest.mark.parametrize(
+    ("asked", "language", "expected"),
+    [
+        (Asked(("where",)), "english", True),
+        (Asked(("where",)), "german", False),
+        (Asked(("wo",)), "german", True),
+        (Asked(("harbour",)), "english", False),
+        (Asked(("the", "who")), "english", False),
+        (Asked(("the",), prefix=True), "english", False),
+        (Asked(("什么",)), None, True),
+        (Asked(("港口",)), None, False),
+        (Asked(("です",)), None, True),
+    ],
+)
+def test_it_tells_function_words(asked: Asked, language: str | None, expected: bool) -> None:
+    assert is_function_word(asked, language) is expected
+
+
+def test_function_words_weigh_little() -> None:
+    part = Part(HARBOUR, {HARBOUR: 1.0}, 2.0, 3.0)
+    assert lighter(part) == Part(HARBOUR, {HARBOUR: 1.0}, 2.0 * FUNCTION_WEIGHT, 3.0 * FUNCTION_WEIGHT)
 
 
 def test_rarer_words_weigh_more_and_none_less_than_nothing() -> None:
