@@ -54,9 +54,9 @@ _FUNCTION_WORDS = {
 }
 # Pairs of characters that questions in Chinese and Japanese are full of.
 _PAIRS = (
-    "什么 么时 时候 是什 了什 有什 哪里 哪些 哪个 哪种 在哪 有哪 是哪 多少 几个 怎么 怎样 么样 如何 为何 为什 是谁 谁是 "
-    "何时 是否 的是 です ます した して いる いた ある った れた され とは では には のは のか すか たか 何で 何と は何 "
-    "が何 を何 いつ どこ だれ なに なぜ どの どん こと から まで いう うか でし しょ"
+    "什么 么时 时候 是什 了什 有什 哪里 哪些 哪个 哪种 在哪 有哪 是哪 多少 几个 怎么 怎样 么样 如何 为何 为什 是谁 "
+    "谁是 何时 是否 的是 です ます した して いる いた ある った れた され とは では には のは のか すか たか "
+    "何で 何と は何 が何 を何 いつ どこ だれ なに なぜ どの どん こと から まで いう うか でし しょ"
 )
 _FUNCTION_PAIRS = frozenset(_PAIRS.split())
 _LANGUAGES_OF_WORD: dict[str, list[str]] = {}
