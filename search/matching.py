@@ -9,47 +9,57 @@ from typing import Literal
 
 from search.folded import FoldedText, whole_graphemes
 from search.query import And, Node, Not, Or, Term, positive_terms, superset, words_of
-from search.text import alt_text, fold, index_folded, is_cjk, is_symbol, runs, symbol_text, transcriptions
+from search.text import (
+    alt_text,
+    character_class,
+    fold,
+    index_folded,
+    is_cjk,
+    is_symbol,
+    runs,
+    symbol_text,
+    transcriptions,
+)
 
 Meaning = Literal["words", "substring"]
 
-# Characters that only themselves fold to, case aside, as long as the text has none of those that PREFILTER_GLOB finds.
+# Characters that only themselves fold to, case aside, as long as every other character of the text is harmless.
 PLAIN_RUN = re.compile("[a-z0-9\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
-# Characters that neither vanish when folded nor become plain ones; the common ones first, as GLOB tries them in order.
+# Characters that neither vanish when folded nor become plain ones: for most scripts a text need not be folded to see
+# that a plain run is not in it. Not for accents, ligatures, fullwidth letters, invisible characters.
 HARMLESS_RANGES = (
     (0x01, 0x7F),
-    (0x4E00, 0x9FFF),
-    (0x3041, 0x3096),
-    (0x3001, 0x3029),
-    (0x30A0, 0x30FE),
-    (0xAC00, 0xD7A3),
-    (0xFF01, 0xFF0F),
-    (0xFF1A, 0xFF20),
-    (0xFF3B, 0xFF40),
-    (0xFF5B, 0xFF65),
-    (0x2010, 0x2027),
+    (0xA1, 0xA7),
+    (0xAB, 0xAC),
+    (0xB0, 0xB1),
+    (0xB6, 0xB7),
+    (0x0386, 0x03FF),
     (0x0400, 0x0482),
     (0x048A, 0x052F),
-    (0x3400, 0x4DBF),
-    (0x2190, 0x245F),
-    (0x2500, 0x27BF),
-    (0x1F300, 0x1F64F),
-    (0x1F680, 0x1F6FF),
-    (0x1F900, 0x1FAFF),
-    (0x0386, 0x03FF),
     (0x05D0, 0x05EA),
     (0x0621, 0x063F),
     (0x0641, 0x064A),
     (0x0900, 0x0E5B),
+    (0x2010, 0x2027),
     (0x2030, 0x205E),
     (0x20A9, 0x20C0),
-    (0x00A1, 0x00A7),
-    (0x00AB, 0x00AC),
-    (0x00B0, 0x00B1),
-    (0x00B6, 0x00B7),
+    (0x2190, 0x245F),
+    (0x2500, 0x27BF),
+    (0x3001, 0x3029),
+    (0x3041, 0x3096),
+    (0x30A0, 0x30FE),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7A3),
+    (0xE000, 0xE000),
+    (0xFF01, 0xFF0F),
+    (0xFF1A, 0xFF20),
+    (0xFF3B, 0xFF40),
+    (0xFF5B, 0xFF65),
 )
-# Finds the texts that may fold to more than they show: accents, ligatures, fullwidth letters, invisible characters.
-PREFILTER_GLOB = f"*[^{''.join(f'{chr(first)}-{chr(last)}' for first, last in HARMLESS_RANGES)}]*"
+_HARMFUL = re.compile(f"[^{character_class(HARMLESS_RANGES)}]")
+# Of the words of alt_text, only what has one of these is not in the text itself as well.
+_WRITTEN_OUT = ("ae", "oe", "ue", "aa")
 
 
 class PreparedText:
@@ -87,18 +97,11 @@ def matches(root: Node, prepared: PreparedText, meaning: Meaning) -> bool:
 
 def matcher(root: Node, meaning: Meaning) -> Callable[[PreparedText], bool]:
     """Return ``matches`` for one query and many texts."""
-    match root:
-        case Term():
-            return _in_substring_meaning(root) if meaning == "substring" else _in_words_meaning(root)
-        case And(parts):
-            wanted = [matcher(part, meaning) for part in parts]
-            return lambda prepared: all(part(prepared) for part in wanted)
-        case Or(parts):
-            either = [matcher(part, meaning) for part in parts]
-            return lambda prepared: any(part(prepared) for part in either)
-        case Not(part):
-            unwanted = matcher(part, meaning)
-            return lambda prepared: not unwanted(prepared)
+    decide = _matcher(root, meaning)
+    run = like_prefilter(root, meaning)
+    if run is None:
+        return decide
+    return lambda prepared: _may_hold(run, prepared.text) and decide(prepared)
 
 
 def says(root: Node, prepared: PreparedText) -> bool:
@@ -111,10 +114,11 @@ def says(root: Node, prepared: PreparedText) -> bool:
 
 
 def like_prefilter(root: Node, meaning: Meaning) -> str | None:
-    """Return the longest run of plain letters and digits that is in the text of every match, None if no run is.
+    """Return the longest run of characters that every match holds whose text is ASCII; None if no run is.
 
-    Plain are a to z, 0 to 9, Han, kana and Hangul, so the run needs no escaping. It is to be read as ``text LIKE
-    '%run%' OR text GLOB :PREFILTER_GLOB``, LIKE ignoring the case of ASCII: é and e, ﬁ and fi are the same to a search.
+    It is of a to z, 0 to 9, Han, kana and Hangul, so it needs no escaping. A text that is not ASCII may match without
+    it: é and e, ﬁ and fi are the same to a search. So ask for ``text LIKE '%run%' OR octet_length(text) <>
+    length(text)``, LIKE ignoring the case of ASCII.
     """
     match root:
         case Term():
@@ -164,9 +168,29 @@ def term_spans(root: Node, text: str, meaning: Meaning, *, limit: int | None = N
             if count == limit:
                 break
             found.add((*folded.in_text(start, end), number))
-        if meaning == "words" and not term.symbols:
+        if meaning == "words" and not term.symbols and _is_written_out(term):
             found.update((start, end, number) for start, end in _alt_spans(term, text))
     return sorted((*whole_graphemes(text, start, end), number) for start, end, number in found)
+
+
+def _matcher(root: Node, meaning: Meaning) -> Callable[[PreparedText], bool]:
+    match root:
+        case Term():
+            return _in_substring_meaning(root) if meaning == "substring" else _in_words_meaning(root)
+        case And(parts):
+            wanted = [_matcher(part, meaning) for part in parts]
+            return lambda prepared: all(part(prepared) for part in wanted)
+        case Or(parts):
+            either = [_matcher(part, meaning) for part in parts]
+            return lambda prepared: any(part(prepared) for part in either)
+        case Not(part):
+            unwanted = _matcher(part, meaning)
+            return lambda prepared: not unwanted(prepared)
+
+
+def _may_hold(run: str, text: str) -> bool:
+    """Return whether there is any use in folding the text."""
+    return run in text.lower() or _HARMFUL.search(text) is not None
 
 
 def _in_substring_meaning(term: Term) -> Callable[[PreparedText], bool]:
@@ -182,6 +206,10 @@ def _in_words_meaning(term: Term) -> Callable[[PreparedText], bool]:
     if term.symbols:
         return lambda prepared: _holds_all(tokens, prepared.folded) and needle in prepared.words_and_symbols
     return lambda prepared: (_holds_all(tokens, prepared.folded) and needle in prepared.words) or needle in prepared.alt
+
+
+def _is_written_out(term: Term) -> bool:
+    return any(pair in token for token in term.tokens for pair in _WRITTEN_OUT)
 
 
 def _holds_all(tokens: tuple[str, ...], folded: str) -> bool:

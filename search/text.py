@@ -148,7 +148,7 @@ _TRANSCRIPTIONS = str.maketrans(
 )
 
 
-def _members(ranges: Iterable[tuple[int, int]]) -> str:
+def character_class(ranges: Iterable[tuple[int, int]]) -> str:
     """Return the inside of a character class of a regular expression."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
@@ -175,13 +175,13 @@ _NOT_SYMBOLS = "\ufffc\ufffd"  # they stand where something is missing
 # Classes with many ranges beyond U+FFFF are slow in Python's regular expressions: those marks stand apart, and are
 # tried only where such a character stands.
 _ALL_MARKS = _with_category("Mn", "Mc", "Me")
-MARKS = _members(mark for mark in _ALL_MARKS if mark[1] < 0x10000)
-_HIGH_MARKS = f"(?=[\U00010000-\U0001ffff])[{_members(mark for mark in _ALL_MARKS if mark[0] >= 0x10000)}]"
-CJK = _members(CJK_RANGES)
-_LATIN = _members(_LATIN_RANGES)
-_STABLE = _members(_STABLE_RANGES)
+MARKS = character_class(mark for mark in _ALL_MARKS if mark[1] < 0x10000)
+_HIGH_MARKS = f"(?=[\U00010000-\U0001ffff])[{character_class(mark for mark in _ALL_MARKS if mark[0] >= 0x10000)}]"
+CJK = character_class(CJK_RANGES)
+_LATIN = character_class(_LATIN_RANGES)
+_STABLE = character_class(_STABLE_RANGES)
 # What may join the character before it: marks, jamo, halfwidth voicing marks; some more beyond U+FFFF do no harm.
-_JOINING = MARKS + _members(
+_JOINING = MARKS + character_class(
     [
         *(dropped for dropped in _DROPPED_RANGES if dropped[1] < 0x10000),
         (0x1160, 0x11FF),
@@ -197,7 +197,7 @@ _UNSTABLE = re.compile(f"[^{_STABLE}]+")
 # Pieces that fold apart from what is around them. A compatibility jamo is never the base of one.
 _BASE = f"(?![\u3131-\u318e])[{_STABLE}]"
 UNSTABLE_WITH_BASE = re.compile(f"{_BASE}[{_JOINING}]+[^{_STABLE}]*|[^{_STABLE}]+")
-_DROPPED = re.compile(f"[{_members(_DROPPED_RANGES)}]|(?<![иу])\u0306|(?<!і)\u0308")
+_DROPPED = re.compile(f"[{character_class(_DROPPED_RANGES)}]|(?<![иу])\u0306|(?<!і)\u0308")
 WIDE_SPACE = re.compile(r"[^\S ]\s*| \s+")
 _RUN = re.compile(
     f"[{CJK}]+"
@@ -207,7 +207,7 @@ _RUN = re.compile(
     f"|{GAP}"
 )
 _CJK_START = re.compile(f"[{CJK}]")
-_SYMBOL = re.compile(f"(?![{CJK}{_NOT_SYMBOLS}])[{_members(_SYMBOL_RANGES)}]")
+_SYMBOL = re.compile(f"(?![{CJK}{_NOT_SYMBOLS}])[{character_class(_SYMBOL_RANGES)}]")
 _RUN_OR_SYMBOL = re.compile(f"{_SYMBOL.pattern}|{_RUN.pattern}")
 _UMLAUT = re.compile("[äöüåøÄÖÜÅØ]|[aouAOU]\u0308|[aA]\u030a")
 _WORD = re.compile(

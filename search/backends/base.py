@@ -202,5 +202,5 @@ class SearchBackend(ABC):
     ) -> Iterator[tuple[Found, dict[str, Any]]]:
         """Return rows with their searched columns in order of time, only ids in ``(after, until]`` if that is given.
 
-        ``like`` is a run of a-z0-9 that every row asked for contains unless its text has characters that fold to such.
+        ``like`` is a run of characters that every row asked for contains, unless it has a text that is not ASCII.
         """

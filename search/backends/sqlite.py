@@ -451,8 +451,6 @@ class SqliteBackend(SearchBackend):
         newest_first: bool,
         within: tuple[int, int] | None,
     ) -> Iterator[tuple[Found, dict[str, Any]]]:
-        from search.matching import PREFILTER_GLOB
-
         table = quote(corpus.table)
         columns = ", ".join(f"{table}.{quote(column)}" for column in corpus.columns)
         where, parameters = [condition.sql], list(condition.parameters)
@@ -460,9 +458,11 @@ class SqliteBackend(SearchBackend):
             where.append(f"{table}.id > %s AND {table}.id <= %s")
             parameters += within
         if like is not None:
-            tests = [f"{table}.{quote(column)} LIKE %s OR {table}.{quote(column)} GLOB %s" for column in corpus.columns]
+            # A text that is not ASCII may fold to more than it shows, and is read.
+            names = [f"{table}.{quote(column)}" for column in corpus.columns]
+            tests = [f"{name} LIKE %s OR octet_length({name}) <> length({name})" for name in names]
             where.append(f"({' OR '.join(tests)})")
-            parameters += [f"%{like}%", PREFILTER_GLOB] * len(corpus.columns)
+            parameters += [f"%{like}%"] * len(corpus.columns)
         direction = "DESC" if newest_first else "ASC"
         time = f"{table}.{quote(corpus.time)}"
         sql = f"""
