@@ -130,6 +130,7 @@ def test_two_starts_at_once_take_turns(empty_store: Path) -> None:
         assert rows(empty_store, "SELECT name FROM django_q_schedule ORDER BY name") == [
             ("clean up",),
             ("heartbeat",),
+            ("indexes",),
             ("upkeep",),
         ]
         assert one.stop() == 0
