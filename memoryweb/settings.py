@@ -21,6 +21,8 @@ WEB_THREADS = 8  # per worker: with few threads SQLite writes twice as fast (8 t
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]", HOST])
 TRUSTED_PROXIES = parse_networks(read_list("TRUSTED_PROXIES", []))
 SEARCH_SCAN_MS = read_int("SEARCH_SCAN_MS", 500, least=10, most=60_000)
+SEARCH_SLOW_MS = read_int("SEARCH_SLOW_MS", 1000, least=0, most=600_000)
+SEARCH_LOG_TEXT = read_bool("SEARCH_LOG_TEXT", False)
 RATE_LIMIT = read_int("RATE_LIMIT", 600, least=0, most=1_000_000)
 
 DATABASES = databases_from_url(read_text("DATABASE_URL", ""), data_dir=DATA_DIR)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -20,8 +22,8 @@ from memories.plain_text import clean_text
 from memories.recall import recall
 from memories.schemas import KindName, RecallOut, ScopeName, StatusName, Time
 from memories.wire import to_json
-from search import maintenance
-from search.backends.base import KINDS, Kind, Sort
+from search import acts
+from search.backends.base import KINDS, Sort
 from search.corpora import CORPORA, MEMORIES, MESSAGES, Corpus
 from search.engine import Answer, search
 from search.hits import LIVE, MESSAGE_FIELDS, memory_hits, message_hits, survivors
@@ -87,6 +89,7 @@ class SearchOut(Schema):
     total_at_least: int | None = None
     next_offset: int | None
     took_ms: float
+    scanned_to: datetime | None = None
 
 
 class IndexOut(Schema):
@@ -134,7 +137,8 @@ def answer_json(answer: Answer, results: list[dict[str, Any]]) -> dict[str, Any]
         "took_ms": answer.took_ms,
     }
     if answer.scanned_to is not None:
-        shown["scanned_to"] = answer.scanned_to
+        at = datetime.fromisoformat(answer.scanned_to)
+        shown["scanned_to"] = at if at.tzinfo else at.replace(tzinfo=UTC)
     return shown
 
 
@@ -281,9 +285,11 @@ def get_indexes(request: HttpRequest) -> HttpResponse:
     return _json({"indexes": [index_json(state) for state in IndexState.objects.all()]})
 
 
-def _instance(request: HttpRequest) -> None:
-    if not _principal(request).instance:
+def _instance(request: HttpRequest) -> Principal:
+    principal = _principal(request)
+    if not principal.instance:
         raise Forbidden("acts on the instance need an instance token (create_token --instance)", code="not_instance")
+    return principal
 
 
 def _corpus(name: str) -> Corpus:
@@ -296,27 +302,23 @@ def _corpus(name: str) -> Corpus:
 @router.post("/indexes/{corpus}/rebuild", response=IndexesOut, summary="Rebuild indexes")
 def post_rebuild(request: HttpRequest, corpus: str) -> HttpResponse:
     """Build a corpus's indexes anew. Searches go on meanwhile and say how far it is. Needs an instance token."""
-    _instance(request)
-    return _each(_corpus(corpus), maintenance.rebuild)
+    return _each(_instance(request), _corpus(corpus), acts.rebuild)
 
 
 @router.post("/indexes/{corpus}/verify", response=IndexesOut, summary="Verify indexes")
 def post_verify(request: HttpRequest, corpus: str) -> HttpResponse:
     """Check that every row is in the indexes once. Needs an instance token."""
-    _instance(request)
-    return _each(_corpus(corpus), maintenance.verify)
+    return _each(_instance(request), _corpus(corpus), acts.verify)
 
 
 @router.post("/indexes/{corpus}/optimize", response=IndexesOut, summary="Optimize indexes")
 def post_optimize(request: HttpRequest, corpus: str) -> HttpResponse:
     """Merge what a corpus's indexes have gathered, for a few seconds. Needs an instance token."""
-    _instance(request)
-    return _each(_corpus(corpus), maintenance.optimize)
+    return _each(_instance(request), _corpus(corpus), acts.optimize)
 
 
-def _each(corpus: Corpus, act: Any) -> HttpResponse:
-    kinds: tuple[Kind, ...] = KINDS
-    for kind in kinds:
-        act(corpus, kind)
+def _each(principal: Principal, corpus: Corpus, act: Callable[..., object]) -> HttpResponse:
+    for kind in KINDS:
+        act(corpus, kind, actor=principal.actor)
     states = IndexState.objects.filter(corpus=corpus.name)
     return _json({"indexes": [index_json(state) for state in states]})

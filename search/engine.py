@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.db.models import QuerySet
 
 from memories.access import Principal
-from search import maintenance
+from search import maintenance, slow_log
 from search.backends import backend
 from search.backends.base import Condition, Found, IndexDamaged, Kind, Sort
 from search.corpora import Corpus
@@ -30,6 +33,8 @@ TOTAL_MAX = 10_000
 """Hits are counted up to here."""
 VERIFIED = 200
 """Rows whose text is loaded at once to be looked at."""
+SCANS = threading.BoundedSemaphore(2)
+"""Of a process at once: reading rows takes a processor, which searches by index shall not wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +121,20 @@ def search(
             trigram=usable.get("trigram", False),
             unindexed_rows=unindexed_rows and corpus.unindexed is not None,
         )
+        note = partial(
+            slow_log.note, query, corpus=corpus.name, workspace_id=principal.workspace_id, route=chosen.route
+        )
         try:
-            return _run(corpus, query, rows, principal, chosen, states, sort, limit, offset, started, resolve)
+            answer = _run(corpus, query, rows, principal, chosen, states, sort, limit, offset, started, resolve)
         except IndexDamaged as error:
             broken = error.generation
             maintenance.detach(broken.corpus, broken.kind, error.detail, number=broken.number)
+            continue
+        except DatabaseError as error:
+            note(took_ms=_ms(started), error=type(error).__name__)
+            raise
+        note(took_ms=answer.took_ms, rows=len(answer.hits))
+        return answer
 
 
 def _run(
@@ -288,6 +302,17 @@ def _scan(run: _Run, meaning: Meaning, *, rows: Rows, within: tuple[int, int] | 
         column, value = run.corpus.unindexed
         sql = f'{condition.sql} AND "{run.corpus.table}"."{column}" {"=" if rows == "unindexed" else "<>"} %s'
         condition = Condition(sql, (*condition.parameters, value), condition.workspace_id, condition.partitions)
+    # Waiting for others takes from the same time.
+    if not SCANS.acquire(timeout=max(0.0, run.deadline - time.monotonic())):
+        run.complete = False
+        return []
+    try:
+        return _read(run, condition, meaning, within)
+    finally:
+        SCANS.release()
+
+
+def _read(run: _Run, condition: Condition, meaning: Meaning, within: tuple[int, int] | None) -> list[Found]:
     found: list[Found] = []
     scanned = backend().scan(
         run.corpus,

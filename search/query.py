@@ -81,6 +81,8 @@ class Query:
     truncated: bool = False
     # Of: no_terms, only_negations, negation_dropped (it stood alone under OR), too_many_terms, too_deep.
     reasons: tuple[str, ...] = ()
+    # As typed, as far as it counts.
+    text: str = field(default="", compare=False)
 
 
 def parse(text: str, *, match: Match = "all") -> Query:
@@ -92,7 +94,7 @@ def parse(text: str, *, match: Match = "all") -> Query:
     reasons: dict[str, None] = {}
     items = _limited(items, reasons)
     root = _tree(items, match, reasons)
-    return Query(root=root, match=match, truncated=truncated, reasons=tuple(reasons))
+    return Query(root=root, match=match, truncated=truncated, reasons=tuple(reasons), text=typed)
 
 
 def terms(root: Node | None) -> tuple[Term, ...]:

@@ -202,5 +202,6 @@ class SearchBackend(ABC):
     ) -> Iterator[tuple[Found, dict[str, Any]]]:
         """Return rows with their searched columns in order of time, only ids in ``(after, until]`` if that is given.
 
-        ``like`` is a run of characters that every row asked for contains, unless it has a text that is not ASCII.
+        ``like`` is a run of characters that every row asked for contains, unless it has a text that is not ASCII. A
+        few rows without it are returned too, so that a scan that finds nothing can be ended in time.
         """

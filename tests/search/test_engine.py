@@ -10,8 +10,9 @@ from django.db import connection
 
 from memories.models import Message
 from search import maintenance
+from search.backends.sqlite import CLOCKED
 from search.corpora import MEMORIES, MESSAGES
-from search.engine import WINDOW
+from search.engine import SCANS, WINDOW
 from search.models import IndexState
 from tests.factories import MemoryFactory, MessageFactory, SessionFactory
 from tests.search.indexes import ask, found, sound, state_of
@@ -111,6 +112,38 @@ def test_time_that_ran_out_is_told(agent: Any, session: Any, settings: Any) -> N
     assert answer.scanned_to is not None
     assert answer.scanned_to.startswith("2026-03-01 12:04")
     assert ask(agent, MESSAGES, "kettle", mode="words").complete
+
+
+@pytest.mark.django_db
+def test_time_runs_out_where_nothing_is_found_too(agent: Any, session: Any, settings: Any) -> None:
+    settings.SEARCH_SCAN_MS = 0
+    Message.objects.bulk_create(
+        Message(
+            session=session,
+            workspace=agent.workspace,
+            partition=agent.partition,
+            role="user",
+            content=f"kettle {n}",
+            timestamp=NOON + timedelta(seconds=n),
+        )
+        for n in range(3 * CLOCKED)
+    )
+    answer = ask(agent, MESSAGES, "teapot", mode="scan")
+    assert (answer.complete, answer.hits) == (False, [])
+    assert answer.scanned_to is not None
+
+
+@pytest.mark.django_db
+def test_two_scans_run_at_once_and_a_third_says_that_it_could_not(agent: Any, session: Any, settings: Any) -> None:
+    message = say(session, "teakettle")
+    settings.SEARCH_SCAN_MS = 20
+    with SCANS:
+        assert ask(agent, MESSAGES, "teakettle", mode="scan").complete
+        with SCANS:
+            answer = ask(agent, MESSAGES, "teakettle", mode="scan")
+            assert (answer.complete, answer.hits, answer.scanned_to) == (False, [], None)
+            assert found(agent, MESSAGES, "teakettle") == [message]
+    assert found(agent, MESSAGES, "teakettle", mode="scan") == [message]
 
 
 @pytest.mark.parametrize("kind", ["words", "trigram"])

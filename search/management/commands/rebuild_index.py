@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from tqdm import tqdm
 
-from search import maintenance
+from memories.access import Actor
+from search import acts, maintenance
 from search.backends.base import KINDS
 from search.corpora import CORPORA
 from search.models import IndexState
@@ -22,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, corpus: str | None, **options: Any) -> None:
         for name in [corpus] if corpus else list(CORPORA):
             for kind in KINDS:
-                maintenance.rebuild(CORPORA[name], kind)
+                acts.rebuild(CORPORA[name], kind, actor=Actor("command rebuild_index"))
         self.fill()
         for state in IndexState.objects.all():
             self.stdout.write(f"{state.corpus} {state.kind}: {state.get_state_display()}, {state.percent} %")

@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from search import maintenance
+from memories.access import Actor
+from search import acts
 from search.backends.base import KINDS
 from search.corpora import CORPORA
 
@@ -22,7 +23,7 @@ class Command(BaseCommand):
         pairs = [(name, kind) for name in ([corpus] if corpus else CORPORA) for kind in KINDS]
         sound = True
         for name, kind in tqdm(pairs, unit="index", disable=None):
-            verdict = maintenance.verify(CORPORA[name], kind)
+            verdict = acts.verify(CORPORA[name], kind, actor=Actor("command verify_index"))
             self.stdout.write(f"{name} {kind}: {verdict.said}")
             sound = sound and verdict.is_sound
         if not sound:

@@ -1,0 +1,40 @@
+"""What somebody has done to an index: maintenance, and an entry in the audit log."""
+
+from __future__ import annotations
+
+from memories import audit
+from memories.access import Actor
+from search import maintenance
+from search.backends.base import Kind
+from search.corpora import Corpus
+from search.maintenance import Verdict
+
+
+def rebuild(corpus: Corpus, kind: Kind, *, actor: Actor) -> None:
+    """Begin the index anew; the worker fills it."""
+    maintenance.rebuild(corpus, kind)
+    _record("rebuild", corpus, kind, actor, "begun")
+
+
+def verify(corpus: Corpus, kind: Kind, *, actor: Actor) -> Verdict:
+    """Return what is found of the index; one that is not sound is put right in the background."""
+    verdict = maintenance.verify(corpus, kind)
+    _record("verify", corpus, kind, actor, verdict.said)
+    return verdict
+
+
+def optimize(corpus: Corpus, kind: Kind, *, actor: Actor) -> bool:
+    """Return whether the index is merged as far as it goes after some seconds."""
+    done = maintenance.optimize(corpus, kind)
+    _record("optimize", corpus, kind, actor, "merged" if done else "merged in part")
+    return done
+
+
+def _record(verb: str, corpus: Corpus, kind: Kind, actor: Actor, result: str) -> None:
+    audit.record(
+        f"index.{verb}",
+        actor=actor.name,
+        request_id=actor.request_id,
+        target=f"index {corpus.name} {kind}",
+        result=result,
+    )
