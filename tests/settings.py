@@ -6,6 +6,8 @@ import tempfile
 os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="memoryweb-tests-"))
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 40)
 os.environ.setdefault("RATE_LIMIT", "0")
+# A busy machine must not make a scan incomplete; what becomes of one that ran out of time has tests of its own.
+os.environ.setdefault("SEARCH_SCAN_MS", "60000")
 
 from memoryweb.settings import *  # noqa: F403
 
