@@ -44,9 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=_sizes, help="memories, comma-separated (1000,100000,1000000)")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
     parser.add_argument("--stores", type=_directory, metavar="DIR", help="keep filled stores here for the next run")
-    parser.add_argument(
-        "--data", type=Path, default=DATA, metavar="DIR", help="question sets for retrieval (%(default)s)"
-    )
+    parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="question sets and chats (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON too")
     return parser
 
@@ -64,14 +62,14 @@ def _directory(text: str) -> Path:
     return path
 
 
-PARTS = ("store", "recall", "plans", "http", "remember", "batch", "search", "retrieval")
+PARTS = ("store", "recall", "plans", "http", "remember", "batch", "search", "retrieval", "chats")
 # A folder beside the project: the sets have licences of their own.
 DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
 
 
 def _part(name: str) -> Callable[..., None]:
     # Imported here: models need Django's settings.
-    from tests.benchmarks import recall, retrieval, searching, stores, web
+    from tests.benchmarks import chats, recall, retrieval, searching, stores, web
 
     return {
         "store": stores.measure,
@@ -82,6 +80,7 @@ def _part(name: str) -> Callable[..., None]:
         "batch": web.measure_batch,
         "search": searching.measure,
         "retrieval": retrieval.measure,
+        "chats": chats.measure,
     }[name]
 
 
