@@ -21,7 +21,7 @@ from search.backends.base import Condition, Found, IndexDamaged, Kind, Sort
 from search.corpora import Corpus
 from search.matching import Meaning, PreparedText, like_prefilter, matches
 from search.models import IndexState
-from search.query import Match, Node, Query, terms
+from search.query import Match, Node, Not, Query, Term, terms
 from search.relevance import RESCORED, Ranker
 from search.routing import Mode, Plan, Rows, Step, plan
 
@@ -234,7 +234,10 @@ def _state_in_words(states: dict[Kind, IndexState]) -> str:
 def _step(run: _Run, step: Step) -> list[int]:
     """Return the ids that a step adds, in their order, without those that an earlier one found."""
     if step.path == "scan":
-        return _order(run, _scan(run, step.meaning, rows=step.rows), ranked=False)
+        words = run.states.get("words")
+        indexed = words is not None and words.state != IndexState.State.STALE
+        found = _scan(run, step.meaning, rows=step.rows)
+        return _order(run, found, ranked=indexed and step.meaning == "words" and _rankable(run.root) is not None)
     kind: Kind = "words" if step.path == "words" else "trigram"
     state = run.states[kind]
     gap = maintenance.gap_of(state)
@@ -263,7 +266,7 @@ def _step(run: _Run, step: Step) -> list[int]:
         maintenance.probe(state, most=3)
     if gap is not None:
         found += _scan(run, step.meaning, within=gap, rows=step.rows)
-    return _order(run, found, ranked=exact, best=best)
+    return _order(run, found, ranked=kind == "words" and _rankable(run.root) is not None, best=best)
 
 
 def _verified(run: _Run, candidates: Iterator[Found], meaning: Meaning) -> list[Found]:
@@ -349,8 +352,11 @@ def _best_of_all(run: _Run, window: list[int]) -> list[int]:
         return window
     ranker = _ranker(run)
     if len(window) <= RESCORED or ranker.is_common():
-        return list(ranker.scored(window[:RESCORED], question=False))
-    best = backend().best(ranker.generation, run.root, window, most=len(window))
+        return list(ranker.scored(window[:RESCORED], question=run.match == "any"))
+    best = backend().best(ranker.generation, ranker.root, window, most=len(window))
+    if run.match == "any":
+        # Where symbols are asked for too: the words decide, as far as they go.
+        best = [*ranker.scored(best[:RESCORED], question=True), *best[RESCORED:]]
     placed = set(best)
     # What only a transcription in another column has is not ranked by the index.
     return [*best, *(id_ for id_ in window if id_ not in placed)]
@@ -358,7 +364,23 @@ def _best_of_all(run: _Run, window: list[int]) -> list[int]:
 
 def _ranker(run: _Run) -> Ranker:
     generation = maintenance.generation_of(run.states["words"])
-    return Ranker(run.corpus, run.principal, generation, run.root, run.condition)
+    root = _rankable(run.root)
+    assert root is not None
+    return Ranker(run.corpus, run.principal, generation, root, run.condition)
+
+
+def _rankable(root: Node) -> Node | None:
+    """Return the part of a query that its words can be ranked by, without symbols; None where there is none."""
+    if isinstance(root, Term):
+        return root if root.tokens else None
+    if isinstance(root, Not):
+        part = _rankable(root.part)
+        return None if part is None else Not(part)
+    parts = tuple(part for part in map(_rankable, root.parts) if part is not None)
+    positive = [part for part in parts if not isinstance(part, Not)]
+    if not positive:
+        return None
+    return parts[0] if len(parts) == 1 else type(root)(parts)
 
 
 def _by_time(run: _Run, ids: Sequence[int]) -> list[int]:

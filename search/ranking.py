@@ -14,18 +14,23 @@ from functools import cached_property, lru_cache
 
 import snowballstemmer
 
-K1, B = 0.9, 0.3
-"""How soon a repeated word stops to count, and how much long texts are held back. Messages vary too much for .75."""
+K1, B = 0.9, 0.45
+"""How soon a repeated word stops to count, and how much long texts are held back: between messages (.3) and pages (.75)."""
 STEM_WEIGHT = 0.7
 """What another form of a word counts."""
 COMPOUND_WEIGHT = 0.3
 """What a longer word that begins or ends with it counts."""
+PIECE_WEIGHT = 0.2
+"""What a shorter word that it begins or ends with counts."""
+JOINED_WEIGHT = 0.7
+"""What each word counts of several that a question joins with hyphens and the like, beside all of them as one."""
 FUNCTION_WEIGHT = 0.2
 """What a word counts that sentences are full of, whatever they are about."""
 COMPOUND_LEAST = 5
 """Shorter words stand in too many others by chance."""
 NEIGHBOUR_SHARES = (0.3, 0.15)
 """What a message gets of the score of the next one on either side, and of the second next."""
+_BEGINNING = 3
 _COMPOUNDING = {"german", "dutch", "swedish", "danish", "norwegian"}
 # Folded words that questions and answers are full of; a language is told by them.
 _FUNCTION_WORDS = {
@@ -34,7 +39,10 @@ _FUNCTION_WORDS = {
     "your",
     "german": "aber als am auf aus bei das dass dem den der des die dies ein eine einem einen einer er es fur "
     "haben hat ich im in ist mein mit nach nicht oder sie sind uber und von wann war waren warum was "
-    "welche welchem welchen welcher welches wer wie wir wird wo worden wurde wurden zu zum zur",
+    "welche welchem welchen welcher welches wer wie wir wird wo worden wurde wurden zu zum zur "
+    "andere dann diese dieser dieses diesem diesen einige gab gehort gehorte gibt heissen heisst ihr ihre ihrem ihren "
+    "ihrer kann konnte lautet lautete man manche nannte nennt sein seine seinen seiner sich soll sollte viel viele "
+    "wenn weshalb wieso wieviel wobei wodurch wofur wogegen woher wohin womit woran woraus worauf worin worum",
     "french": "au aux avec ce ces combien comment dans de des du elle en est et il ils je la le les leur mais "
     "mon ne nous ont ou par pas pour pourquoi quand que quel quelle quelles quels qui se ses son sont "
     "sur un une vous",
@@ -96,9 +104,9 @@ def part_of(asked: Asked, forms: Mapping[Asked, float], having: Mapping[Asked, f
     return Part(asked, forms, idf(min(together, rows), rows), idf(min(having.get(asked, 0), rows), rows))
 
 
-def lighter(part: Part) -> Part:
-    """Return the part as a function word counts."""
-    return replace(part, weight=FUNCTION_WEIGHT * part.weight, weight_itself=FUNCTION_WEIGHT * part.weight_itself)
+def times(part: Part, share: float) -> Part:
+    """Return the part with a share of its weight."""
+    return replace(part, weight=share * part.weight, weight_itself=share * part.weight_itself)
 
 
 class RankedText:
@@ -175,24 +183,51 @@ def forms_of(
         return forms
     stems = {part: stem(part.word, language) for part in asked if part.word is not None and part.word.isalpha()}
     vocabulary: set[str] = set().union(*(text.counts for text in texts))
+    compounds = _compounds(stems) if language in _COMPOUNDING else {}
     # Forms of a word begin alike, so few words of the texts need to be stemmed.
     beginnings: dict[str, list[str]] = {}
-    wanted = {stemmed[:3] for stemmed in stems.values()}
-    for word in sorted(word for word in vocabulary if word[:3] in wanted):
-        beginnings.setdefault(word[:3], []).append(word)
+    wanted = {stemmed[:_BEGINNING] for stemmed in stems.values()}
+    wanted |= {stemmed[at : at + _BEGINNING] for stemmed in compounds.values() for at in _inner(stemmed)}
+    for word in sorted(word for word in vocabulary if word[:_BEGINNING] in wanted):
+        beginnings.setdefault(word[:_BEGINNING], []).append(word)
     for part, stemmed in stems.items():
-        for word in beginnings.get(stemmed[:3], ()):
+        for word in beginnings.get(stemmed[:_BEGINNING], ()):
             if word != part.word and stem(word, language) == stemmed:
                 forms[part][Asked((word,))] = STEM_WEIGHT
-    if language in _COMPOUNDING:
+    if compounds:
         written = f" {' '.join(sorted(vocabulary))} "
-        for part, stemmed in stems.items():
-            if len(part.tokens[0]) < COMPOUND_LEAST or len(stemmed) < COMPOUND_LEAST - 1:
-                continue
+        for part, stemmed in compounds.items():
             for word in _words_with(stemmed, written):
                 if word.startswith(stemmed) or stem(word, language).endswith(stemmed):
                     forms[part].setdefault(Asked((word,)), COMPOUND_WEIGHT)
+            for word in _pieces(stemmed, beginnings, language):
+                forms[part].setdefault(Asked((word,)), PIECE_WEIGHT)
     return forms
+
+
+def _compounds(stems: Mapping[Asked, str]) -> dict[Asked, str]:
+    """Return the words that may be compounds or parts of one: those that are not short."""
+    return {
+        part: stemmed
+        for part, stemmed in stems.items()
+        if len(part.tokens[0]) >= COMPOUND_LEAST and len(stemmed) >= COMPOUND_LEAST - 1
+    }
+
+
+def _inner(stemmed: str) -> range:
+    """Return where the last word of a compound may begin."""
+    return range(_BEGINNING, len(stemmed) - COMPOUND_LEAST + 2)
+
+
+def _pieces(stemmed: str, beginnings: Mapping[str, Sequence[str]], language: str) -> Iterator[str]:
+    """Return the words that a compound begins or ends with."""
+    for word in beginnings.get(stemmed[:_BEGINNING], ()):
+        if COMPOUND_LEAST <= len(word) < len(stemmed) and stemmed.startswith(stem(word, language)):
+            yield word
+    for at in _inner(stemmed):
+        for word in beginnings.get(stemmed[at : at + _BEGINNING], ()):
+            if len(word) >= COMPOUND_LEAST and stem(word, language) == stemmed[at:]:
+                yield word
 
 
 def _words_with(piece: str, written: str) -> Iterator[str]:

@@ -16,18 +16,20 @@ from search.backends.base import Condition, Generation
 from search.corpora import Corpus
 from search.query import And, Node, Or, Term, positive_terms
 from search.ranking import (
+    FUNCTION_WEIGHT,
+    JOINED_WEIGHT,
     Asked,
     Part,
     RankedText,
     forms_of,
     is_function_word,
     language_of,
-    lighter,
     part_of,
     scores,
+    times,
     with_neighbours,
 )
-from search.text import index_text
+from search.text import index_text, is_cjk
 
 RESCORED = 100
 """Rows whose text is scored."""
@@ -61,7 +63,9 @@ class Ranker:
         The rows come from its rarest words, their order from all of them: what is common tells rows apart, but finds
         too many.
         """
-        alternatives = _alternatives(self.root)
+        joined = {term: term.tokens for term in _alternatives(self.root) if isinstance(term, Term) and is_joined(term)}
+        pieces = [_word(Asked((token,))) for tokens in joined.values() for token in tokens]
+        alternatives = list(dict.fromkeys([*_alternatives(self.root), *pieces]))
         numbers = backend().frequencies(self.generation, alternatives, self.condition, most=RARE_SUM + 1)
         picked: list[Node] = []
         total = 0
@@ -71,13 +75,20 @@ class Ranker:
                 total += number
         if not picked:
             return {}
-        narrowed = _with_alternatives(self.root, picked)
+        narrowed = self._narrowed(picked)
         found = backend().search(self.generation, narrowed, self.condition, gap=gap)
         ids = [one.id for one in islice(found, RARE_SUM)]
         if len(ids) > RESCORED:
             ids = backend().best(self.generation, narrowed, ids, most=RESCORED)
         known = {node: number for node, number in zip(alternatives, numbers, strict=True) if isinstance(node, Term)}
         return self.scored(ids, known, question=True)
+
+    def _narrowed(self, picked: list[Node]) -> Node:
+        """Return the query with these of its alternatives alone; words out of one that is joined find no more."""
+        either = picked[0] if len(picked) == 1 else Or(tuple(picked))
+        if set(picked) <= set(_alternatives(self.root)):
+            return _with_alternatives(self.root, either)
+        return And((either, self.root))
 
     def is_common(self) -> bool:
         """Return whether a word asked for is in so many rows that the index's own ranking would take too long."""
@@ -91,12 +102,20 @@ class Ranker:
         """
         texts = self._texts(ids)
         asked = {Asked(term.tokens, term.prefix): term for term in positive_terms(self.root) if term.tokens}
+        pieces: set[Asked] = set()
+        if question:
+            joined = [term for term in asked.values() if is_joined(term)]
+            pieces = {Asked((token,)) for term in joined for token in term.tokens} - asked.keys()
+            asked |= {piece: _word(piece) for piece in sorted(pieces, key=lambda piece: piece.tokens)}
         words = [part.word for part in asked if part.word is not None]
         language = language_of(words) if question else None
         forms = forms_of(list(asked), list(texts.values()), language)
         weighed = self._weighed(asked, forms, texts, known or {})
         if question:
-            weighed = [lighter(part) if is_function_word(part.asked, language) else part for part in weighed]
+            weighed = [
+                times(part, FUNCTION_WEIGHT) if is_function_word(part.asked, language) else part for part in weighed
+            ]
+            weighed = [times(part, JOINED_WEIGHT) if part.asked in pieces else part for part in weighed]
         average = sum(text.length for text in texts.values()) / max(len(texts), 1)
         found = scores(texts, weighed, average_length=average)
         best = sorted(found, key=lambda id_: (-found[id_], -id_))
@@ -163,9 +182,13 @@ def _alternatives(root: Node) -> list[Node]:
     return list(wanted.parts) if isinstance(wanted, Or) else [wanted]
 
 
-def _with_alternatives(root: Node, picked: list[Node]) -> Node:
-    """Return the query with these of its alternatives alone."""
-    either = picked[0] if len(picked) == 1 else Or(tuple(picked))
+def is_joined(term: Term) -> bool:
+    """Return whether a term is several words that hyphens or the like join, as in Bodhisattva-Gelübde."""
+    return len(term.tokens) > 1 and not term.quoted and not any(map(is_cjk, term.tokens))
+
+
+def _with_alternatives(root: Node, either: Node) -> Node:
+    """Return the query with this in the place of its alternatives."""
     if isinstance(root, And) and isinstance(root.parts[0], Or):
         return And((either, *root.parts[1:]))
     return either

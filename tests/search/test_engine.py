@@ -102,6 +102,22 @@ def test_more_hits_than_are_ranked_are_all_there(agent: Any, session: Any) -> No
 
 
 @pytest.mark.django_db
+def test_words_joined_by_a_hyphen_count_alone_too_in_a_question(agent: Any, session: Any) -> None:
+    ids = [say(session, text) for text in ("a vow of the lantern keepers", "a vow of silence", "a keeper of time")]
+    assert ask(agent, MESSAGES, "what is a lantern-vow", match="any").hits[0].id == ids[0]
+    # They tell more of what is found, and find no more.
+    assert found(agent, MESSAGES, "lantern-vow", match="any") == []
+
+
+@pytest.mark.django_db
+def test_a_question_with_a_symbol_is_ranked_by_its_words(agent: Any, session: Any) -> None:
+    first = say(session, "the kettle of the harbour sings at 98°C")
+    say(session, "the weather is fine")
+    assert ask(agent, MESSAGES, "when does the harbour kettle sing 🍵", match="any").hits[0].id == first
+    assert ask(agent, MESSAGES, "the harbour kettle 98°C", match="any").hits[0].id == first
+
+
+@pytest.mark.django_db
 def test_time_that_ran_out_is_told(agent: Any, session: Any, settings: Any) -> None:
     settings.SEARCH_SCAN_MS = 0
     newest = [say(session, f"teakettle {n} 🍵", n) for n in range(5)][-1]

@@ -9,6 +9,7 @@ import pytest
 from search.ranking import (
     COMPOUND_WEIGHT,
     FUNCTION_WEIGHT,
+    PIECE_WEIGHT,
     STEM_WEIGHT,
     Asked,
     Part,
@@ -17,9 +18,9 @@ from search.ranking import (
     idf,
     is_function_word,
     language_of,
-    lighter,
     part_of,
     scores,
+    times,
     with_neighbours,
 )
 from search.text import index_text
@@ -139,7 +140,7 @@ def test_it_tells_function_words(asked: Asked, language: str | None, expected: b
 
 def test_function_words_weigh_little() -> None:
     part = Part(HARBOUR, {HARBOUR: 1.0}, 2.0, 3.0)
-    assert lighter(part) == Part(HARBOUR, {HARBOUR: 1.0}, 2.0 * FUNCTION_WEIGHT, 3.0 * FUNCTION_WEIGHT)
+    assert times(part, FUNCTION_WEIGHT) == Part(HARBOUR, {HARBOUR: 1.0}, 2.0 * FUNCTION_WEIGHT, 3.0 * FUNCTION_WEIGHT)
 
 
 def test_rarer_words_weigh_more_and_none_less_than_nothing() -> None:
@@ -158,3 +159,11 @@ def test_a_message_shares_in_its_neighbours() -> None:
 
 def test_a_neighbour_that_was_not_scored_adds_nothing() -> None:
     assert with_neighbours({1: 2.0}, {1: [[99], []], 98: [[1], []]}) == {1: 2.0}
+
+
+def test_a_compound_finds_the_words_it_is_made_of() -> None:
+    texts = [RankedText(index_text("Die Fehler lagen an der Quelle, sagte die Werkstatt."))]
+    source = Asked(("fehlerquelle",))
+    forms = forms_of([source], texts, "german")[source]
+    assert forms == {source: 1.0, Asked(("fehler",)): PIECE_WEIGHT, Asked(("quelle",)): PIECE_WEIGHT}
+    assert forms_of([source], texts, "english")[source] == {source: 1.0}
