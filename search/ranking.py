@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 import snowballstemmer
 
-K1, B = 0.9, 0.45
+K1, B = 0.9, 0.5
 """How soon a repeated word stops to count, and how much long texts are held back: between messages and pages."""
 STEM_WEIGHT = 0.7
 """What another form of a word counts."""
