@@ -293,6 +293,8 @@ def erase(memory: Memory, *, by: Actor, now: datetime, reason: str) -> None:
         revision.reason = ""
         revision.save(update_fields=["before", "after", "reason"])
     IdempotencyKey.objects.filter(memories=memory).update(status=409, answer=ERASED_ANSWER)
+    for forget in _copies:
+        forget(memory)
     _record(
         memory,
         memory.revision,
@@ -314,6 +316,14 @@ ERASED_ANSWER = json.dumps(
         }
     }
 )
+
+
+_copies: list[Callable[[Memory], None]] = []
+
+
+def add_copy(forget: Callable[[Memory], None]) -> None:
+    """Have the copies that another app keeps of a memory's text emptied, in the transaction that erases it."""
+    _copies.append(forget)
 
 
 Eraser = Callable[[], bool]

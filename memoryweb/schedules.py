@@ -30,6 +30,8 @@ SCHEDULES = (
     Regular("upkeep", "memoryweb.tasks.upkeep", minutes=60),
     Regular("indexes", "search.tasks.keep_indexes", minutes=1, keep_results=False),
     Regular("clean up", "memoryweb.tasks.clean_up", minutes=1, keep_results=False),
+    Regular("tidy", "tidy.tasks.tidy", minutes=60),
+    Regular("tidy, left rounds", "tidy.tasks.continue_abandoned", minutes=5, keep_results=False),
 )
 OVERDUE = timedelta(hours=1)
 """Later than this a schedule starts afresh: django-q2 walks through every missed run, for seconds after a year."""

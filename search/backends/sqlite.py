@@ -308,7 +308,7 @@ class SqliteBackend(SearchBackend):
         expression = self._expression(generation, root)
         if expression is None or generation.kind != "words":
             return expression
-        return f"{self._labels(condition)} AND ({expression})"
+        return f"{_labels(condition.workspace_id, condition.partitions)} AND ({expression})"
 
     def _matching(
         self,
@@ -345,13 +345,21 @@ class SqliteBackend(SearchBackend):
     def frequencies(
         self, generation: Generation, nodes: Sequence[Node | None], condition: Condition, *, most: int
     ) -> list[int]:
-        index, labels = quote(generation.table), self._labels(condition)
+        index, labels = quote(generation.table), _labels(condition.workspace_id, condition.partitions)
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH %s LIMIT %s)"
         found = []
         for node in nodes:
             expression = labels if node is None else self._labelled(generation, node, condition)
             found.append(0 if expression is None else self._number(sql, [expression, most], generation))
         return found
+
+    def entries(
+        self, generation: Generation, tokens: Sequence[str], *, workspace_id: int, partition: str, most: int
+    ) -> list[int]:
+        index, labels = quote(generation.table), _labels(workspace_id, (partition,))
+        sql = f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid DESC LIMIT %s"
+        expression = f"body : {_quoted(' '.join(tokens))} AND {labels}"
+        return [int(row[0]) for row in self._rows(sql, [expression, most], generation)]
 
     def _number(self, sql: str, parameters: Sequence[Any], generation: Generation) -> int:
         return next((int(row[0]) for row in self._rows(sql, parameters, generation)), 0)
@@ -373,13 +381,6 @@ class SqliteBackend(SearchBackend):
                 if len(best) >= most:
                     break
         return best
-
-    def _labels(self, condition: Condition) -> str:
-        workspace = f'labels : "w{condition.workspace_id:x}"'
-        if condition.partitions is None:
-            return workspace
-        named = [f'labels : "p{partition.encode().hex()}"' for partition in condition.partitions]
-        return f"{workspace} AND ({' OR '.join(named) or 'labels : none'})"
 
     def _expression(self, generation: Generation, root: Node) -> str | None:
         """Return the MATCH expression; None where the index cannot narrow the rows down."""
@@ -506,6 +507,15 @@ class SqliteBackend(SearchBackend):
         with connection.cursor() as cursor:
             cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = %s ORDER BY name", [kind])
             return [(found, sql) for found, sql in cursor.fetchall() if found == name or found.startswith(f"{name}_")]
+
+
+def _labels(workspace_id: int, partitions: tuple[str, ...] | None) -> str:
+    """Return the expression for the labels of a workspace, in these partitions (None: all)."""
+    workspace = f'labels : "w{workspace_id:x}"'
+    if partitions is None:
+        return workspace
+    named = [f'labels : "p{partition.encode().hex()}"' for partition in partitions]
+    return f"{workspace} AND ({' OR '.join(named) or 'labels : none'})"
 
 
 def _has_symbols(root: Node) -> bool:

@@ -131,6 +131,8 @@ def test_two_starts_at_once_take_turns(empty_store: Path) -> None:
             ("clean up",),
             ("heartbeat",),
             ("indexes",),
+            ("tidy",),
+            ("tidy, left rounds",),
             ("upkeep",),
         ]
         assert one.stop() == 0

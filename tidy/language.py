@@ -1,0 +1,175 @@
+"""The words that the rules know, by language, and which language a text is in. Pure.
+
+Every list is closed: what is not in it has no say. Words are case-folded; Chinese entries are runs of characters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+from search.text import is_cjk, runs
+
+Language = Literal["en", "de", "zh", "ja", "ko"]
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a list, case-folded."""
+    return frozenset(text.casefold().split())
+
+
+def runs_of(text: str) -> tuple[str, ...]:
+    """Return the runs of characters of a list, for scripts that do not part words."""
+    return tuple(text.split())
+
+
+TOLD_BY = 2000
+"""Characters from the beginning that tell a text's language."""
+ARTICLES = words("a an the")
+FREE_ADVERBS = words("currently now however derzeit jetzt aktuell")
+"""May stand elsewhere in a statement, or be missing, and it says the same."""
+ARTICLE_TELLS = words("few little bit lot number couple good great dozen hundred thousand million more most less")
+"""Before these an article changes what is meant: few is not a few."""
+KEPT_CAPITALS = words("sie ihr ihnen ihre ihrer ihrem ihren ihres")
+"""German words that mean somebody else with a small letter, at the beginning of a statement too."""
+
+NUMBERS = {
+    **{"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"},
+    **{"ten": "10", "eleven": "11", "twelve": "12", "twenty": "20"},
+    **{"zwei": "2", "drei": "3", "vier": "4", "fünf": "5", "sechs": "6", "sieben": "7", "neun": "9", "zehn": "10"},
+    **{"elf": "11", "zwölf": "12", "zwanzig": "20"},
+}
+"""Number words with one meaning: acht is also heed, one and ein are articles or pronouns."""
+
+NEGATIONS = words(
+    "not no never none nobody nothing neither nor without cannot "
+    "nicht kein keine keinen keinem keiner keines nie niemals niemand nichts weder ohne"
+)
+CJK_NEGATIONS = runs_of("不 没 沒 未 无 無 非 别 別 莫 ない ません なかっ 안 않 없 못")
+MODALS = words(
+    "can could may might must shall should will would ought need needs maybe perhaps possibly probably "
+    "likely unlikely "
+    "apparently supposedly reportedly allegedly seems seemed appears hopefully almost nearly "
+    "kann können könnte könnten konnte konnten darf dürfen durfte muss müssen musste mussten müsste soll "
+    "sollen sollte sollten "
+    "mag möchte möchten will wollen wollte wollten wird werden würde würden vielleicht möglicherweise wahrscheinlich "
+    "vermutlich wohl angeblich anscheinend offenbar eventuell hoffentlich fast beinahe"
+)
+CJK_MODALS = runs_of(
+    "可能 也许 或许 大概 应该 应当 必须 可以 能够 想要 打算 计划 准备 将要 好像 似乎 恐怕 差点 几乎 据说 "
+    "听说 希望 如果 假如 要是 愿意 得去 需要 会议记录"
+)
+PRONOUNS = words(
+    "he she it they him her them his hers its their theirs this that these those there here one both former "
+    "latter such "
+    "er es ihn ihm ihr ihnen sein seine seinen seinem seiner ihre ihren ihrem dieser diese dieses diesen "
+    "diesem jener jene "
+    "dort da hier beide der die das"
+)
+CJK_PRONOUNS = runs_of("他 她 它 牠 这 那 此 其 前者 后者 同上 彼 それ これ あれ 그 이것")
+ORDER_WORDS = words(
+    "first firstly second secondly third then next after afterwards before later finally last lastly "
+    "subsequently meanwhile "
+    "so thus therefore hence because but yet and or also too otherwise instead still again until since when "
+    "while if unless "
+    "zuerst erst dann danach nachdem bevor vorher später schließlich zuletzt anschließend deshalb daher "
+    "darum also weil denn "
+    "aber doch und oder auch sonst stattdessen noch wieder bis seit wenn während falls sobald"
+)
+CJK_ORDER = runs_of(
+    "首先 然后 接着 之后 以后 之前 以前 最后 随后 后来 于是 所以 因此 因为 但是 可是 不过 而且 并且 还有 "
+    "也 又 再 先 才 就 否则 如果 当"
+)
+STATES = words(
+    "is are has have lives live works work likes like loves love prefers prefer uses use wants want speaks speak "
+    "plays play knows know owns own hates hate dislikes dislike eats eat drinks drink drives drive studies study "
+    "ist sind hat haben wohnt wohnen lebt leben arbeitet arbeiten mag mögen liebt lieben nutzt nutzen "
+    "benutzt spricht "
+    "sprechen spielt spielen kennt kennen besitzt besitzen hasst isst trinkt fährt studiert heißt bevorzugt"
+)
+"""Verbs that say how something is: statements of nothing else may stand in any order."""
+CJK_STATES = runs_of("是 有 住 喜欢 讨厌 偏好 使用 会说 工作 过敏 属于 位于 岁")
+
+OPPOSITES = (
+    *(("all", "some"), ("all", "no"), ("always", "never"), ("up", "down"), ("before", "after"), ("open", "closed")),
+    *(("on", "off"), ("enabled", "disabled"), ("more", "less"), ("cheap", "expensive"), ("hot", "cold")),
+    *(
+        ("alle", "einige"),
+        ("alle", "keine"),
+        ("immer", "nie"),
+        ("vor", "nach"),
+        ("ab", "bis"),
+        ("offen", "geschlossen"),
+    ),
+    *(("an", "aus"), ("mehr", "weniger"), ("auf", "zu"), ("所有", "有些"), ("涨", "跌"), ("开", "关"), ("有", "没有")),
+    *(("true", "false"), ("yes", "no"), ("ja", "nein")),
+)
+
+UNITS = words(
+    "kb mb gb tb kib mib gib ms s sec min h km m cm mm kg g mg l ml kwh kw w v hz khz mhz ghz eur usd gbp "
+    "chf jpy cny euro "
+    "euros dollar dollars pound pounds percent prozent seconds minutes hours days weeks months years "
+    "sekunden minuten "
+    "stunden tage wochen monate jahre am pm uhr % € $ £ ¥ ° 元 美元 欧元 公里 米 厘米 公斤 斤 克 小时 分钟 秒 天"
+    " 周 月 年"
+)
+
+_TELLING = {
+    "en": words(
+        "the a an is are was were and of to in on at for with he she they we i it my his her our not has have "
+        "had this that "
+        "be been will do does did"
+    ),
+    "de": words(
+        "der die das den dem des ein eine einen einem einer ist sind war waren und von zu im in am auf für mit "
+        "er sie wir "
+        "ich es mein meine nicht hat haben hatte bei nach seit um bis wird dass"
+    ),
+}
+_OTHER = words(
+    "le la les un une des du et est dans pour avec je il elle nous el los las una y en es por con yo il lo "
+    "gli che di per "
+    "het een niet van op og ikke jeg det som inte och jag"
+)
+
+
+def language_of(text: str) -> Language | None:
+    """Return the language of a text, None for one that the rules do not know or cannot tell."""
+    scripts = _scripts(text)
+    if scripts["han"] + scripts["kana"] + scripts["hangul"]:
+        if scripts["hangul"] > scripts["kana"]:
+            return "ko"
+        if scripts["kana"]:
+            return "ja"
+        return "zh" if 2 * scripts["han"] >= scripts["latin"] else None
+    votes, other = _votes(text)
+    best: Literal["de", "en"] = "de" if votes["de"] > votes["en"] else "en"
+    return None if votes[best] == 0 or other > votes[best] else best
+
+
+def tells_nothing(text: str) -> bool:
+    """Return whether a text of plain Latin letters has no word that tells its language."""
+    votes, other = _votes(text)
+    return text.isascii() and not (other or any(votes.values()))
+
+
+def _scripts(text: str) -> Counter[str]:
+    """Return how many characters are Han, kana and Hangul, and how many words Latin."""
+    found: Counter[str] = Counter()
+    for run in (match[0] for match in runs(text.casefold()[:TOLD_BY])):
+        if is_cjk(run):
+            found.update(
+                "kana" if "\u3040" <= one <= "\u30ff" else "han" if one < "\uac00" else "hangul" for one in run
+            )
+        elif any("a" <= letter <= "z" for letter in run):
+            found["latin"] += 1
+    return found
+
+
+def _votes(text: str) -> tuple[dict[str, int], int]:
+    """Return how many words are of each language that is known, and how many of others."""
+    folded = text[:TOLD_BY].casefold()
+    found = [word.strip('.,;:!?"()') for word in folded.replace("'", " ").split()]
+    votes = {name: sum(word in told for word in found) for name, told in _TELLING.items()}
+    votes["de"] += sum(letter in "äöü" for letter in folded)
+    return votes, sum(word in _OTHER for word in found)
