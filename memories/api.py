@@ -19,6 +19,7 @@ from memories import audit, storage
 from memories.access import Principal, agent_name
 from memories.errors import Refused, Stale
 from memories.idempotency import Answer, answer_once
+from memories.lineage import taken_in, went_to
 from memories.models import NAME_MAX, TAG_MAX
 from memories.plain_text import clean_text
 from memories.recall import Filters, brief, history, list_memories, stats
@@ -33,9 +34,9 @@ from memories.schemas import (
     HistoryOut,
     KindName,
     MemoryIn,
-    MemoryOut,
     MemoryPage,
     MemoryPatch,
+    OneMemory,
     ReceiptOut,
     RestoreIn,
     ScopeName,
@@ -311,11 +312,17 @@ def get_stats(request: HttpRequest, query: Query[StatsQuery]) -> HttpResponse:
     return _answer(stats(_principal(request), query.group))
 
 
-@router.get("/memories/{memory_id}", response=MemoryOut, summary="Read a memory")
+@router.get("/memories/{memory_id}", response=OneMemory, summary="Read a memory")
 def get_memory(request: HttpRequest, memory_id: MemoryId) -> HttpResponse:
-    """Read one memory of any status. Its revision is the ETag."""
-    memory = find(_principal(request), _in_range(memory_id))
-    response = _answer(memory_json(memory, created_by=agent_name(memory.agent_id)))
+    """Read one memory of any status, where it went if it was merged, and what was merged into it.
+
+    Its revision is the ETag.
+    """
+    principal = _principal(request)
+    memory = find(principal, _in_range(memory_id))
+    shown = memory_json(memory, created_by=agent_name(memory.agent_id))
+    lineage = {"merged_chain": went_to(principal, memory), "merged_from": taken_in(principal, memory)}
+    response = _answer(shown | lineage)
     response["ETag"] = f'"{memory.revision}"'
     return response
 

@@ -249,6 +249,20 @@ class MemoryOut(Schema):
     message_id: int | None
 
 
+class TakenIn(Schema):
+    """A memory that was merged into another one, and the message it was taken from."""
+
+    id: int
+    message_id: int | None
+
+
+class OneMemory(MemoryOut):
+    """A memory with where it went, one after the other, and what it took in."""
+
+    merged_chain: list[int]
+    merged_from: list[TakenIn]
+
+
 class RecalledMemory(MemoryOut):
     """A memory in a recall; where its content was cut, ``content_chars`` tells its full length."""
 

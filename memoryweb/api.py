@@ -20,6 +20,7 @@ from memories.errors import Conflict, Forbidden, Invalid, NotFound, Refused, Sta
 from memories.wire import Malformed, parse_json, to_json
 from memoryweb.auth import TokenAuth, Unavailable
 from search import api as search_api
+from tidy import api as tidy_api
 
 STATUS: dict[type[Refused], int] = {NotFound: 404, Forbidden: 403, Invalid: 422, Conflict: 409, Stale: 412}
 
@@ -150,6 +151,6 @@ def known_query_only(run: Callable[..., HttpResponse]) -> Callable[..., HttpResp
     return checked
 
 
-for router in (memories_api.router, transcript_api.router, search_api.router):
+for router in (memories_api.router, transcript_api.router, search_api.router, tidy_api.router):
     router.add_decorator(known_query_only, mode="view")
     api.add_router("", router)

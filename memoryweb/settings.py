@@ -89,7 +89,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_URL = "admin:login"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "review"
+LOGOUT_REDIRECT_URL = "login"
 AXES_HANDLER = "memoryweb.login_limits.LoginLimits"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address"]  # the pair, then the address over all names
 AXES_FAILURE_LIMIT = 5  # of the pair

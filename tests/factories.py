@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from memories import access, models, revisions, transcripts
 from memories.access import Actor
+from tidy.evidence import Evidence, Seen
+from tidy.models import Candidate, CandidateMemory
 
 
 class WorkspaceFactory(factory.django.DjangoModelFactory):
@@ -122,3 +124,33 @@ def make_token(agent: models.Agent | None = None, **kwargs: Any) -> str:
     """Return the text of a new token."""
     _, secret = access.create_token(agent or AgentFactory.create(), actor=Actor("test"), **kwargs)
     return secret
+
+
+class CandidateFactory(factory.Factory):
+    """A proposal to archive one memory, as a round writes it."""
+
+    class Meta:
+        model = Candidate
+
+    memory = factory.SubFactory(MemoryFactory)
+    reason = "possible_event"
+    status = "pending"
+
+    @classmethod
+    def _create(cls, model_class: Any, *args: Any, **kwargs: Any) -> Candidate:
+        memory, now = kwargs.pop("memory"), timezone.now()
+        evidence = Evidence(
+            seen=(Seen.of(memory, "source"),), rule=kwargs["reason"], rules_version=1, today=now.date().isoformat()
+        )
+        candidate = Candidate.objects.create(
+            workspace=memory.workspace,
+            partition=memory.partition,
+            action="archive",
+            fingerprint=f"of memory {memory.pk}",
+            subject=memory.subject,
+            evidence=evidence.as_json(),
+            created_at=now,
+            **kwargs,
+        )
+        CandidateMemory.objects.create(candidate=candidate, memory=memory, role="source", seen_revision=memory.revision)
+        return candidate

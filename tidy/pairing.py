@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memories.access import everything
@@ -70,9 +70,9 @@ class Partners:
     def of(cls, workspace_id: int, partition: str) -> Partners:
         return cls(workspace_id, partition, neighbourhood(MEMORIES, workspace_id=workspace_id, partition=partition))
 
-    def of_memory(self, memory: Memory, keys: Sequence[str]) -> list[Memory]:
+    def of_memory(self, memory: Memory, keys: Sequence[str], *, also: Iterable[int] = ()) -> list[Memory]:
         """Return active memories of the same subject to compare with, in the order in which they would stay."""
-        ids: dict[int, None] = {}
+        ids: dict[int, None] = dict.fromkeys(also)
         for key in keys:
             found = PairingKey.objects.filter(workspace_id=self.workspace_id, partition=self.partition, key=key)
             active = found.filter(memory__status=Status.ACTIVE).exclude(memory=memory)

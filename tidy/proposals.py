@@ -38,7 +38,7 @@ EXPIRED = "expired"
 DECAYED = "decayed"
 POSSIBLE_EVENT = "possible_event"
 GROUP = 5
-"""Memories that one candidate shows to contradict another."""
+"""Memories that one candidate shows to contradict another. Where there are more it is a series, no contradiction."""
 DECAYED_IMPORTANCE_MAX = 2
 
 
@@ -80,10 +80,16 @@ def proposals_for_pairs(memory: Memory, partners: Sequence[Memory], *, today: da
     if merges:
         _, source, target, reason, verdict = min(merges, key=lambda merge: merge[0])
         found.append(_pair(Action.MERGE, reason, (source,), target, verdict, memory, today=today, config=config))
-    if contradicting:
-        others, verdict = tuple(partner for partner, _ in contradicting[:GROUP]), contradicting[0][1]
+    # What differs in a number from many others is one of a series, and a task is no statement.
+    if 0 < len(contradicting) <= GROUP and not _is_task(memory):
+        others, verdict = tuple(partner for partner, _ in contradicting), contradicting[0][1]
         found.append(_pair(Action.LINK, CONTRADICTION, others, memory, verdict, memory, today=today, config=config))
     return found
+
+
+def _is_task(memory: Memory) -> bool:
+    verdict = kind_of(memory.content)
+    return memory.kind == Kind.TASK or (verdict is not None and verdict.kind == Kind.TASK)
 
 
 _SAFEST = (LITERAL_DUPLICATE, FACT_EQUIVALENT, CONTAINED, NEAR_DUPLICATE)

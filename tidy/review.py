@@ -10,13 +10,11 @@ from memories import audit, storage
 from memories.access import Principal, visible_to
 from memories.errors import Forbidden, NotFound
 from memories.models import Membership, Token
+from memories.schemas import LARGEST_ID
 from tidy import apply
 from tidy.apply import Outcome
 from tidy.auto import Receipt, close_batch, open_batch
 from tidy.models import Batch, Candidate
-
-MANY = 500
-"""Candidates that are decided at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +42,17 @@ def may_decide(principal: Principal) -> bool:
 
 def find(principal: Principal, candidate_id: int) -> Candidate:
     """Return the candidate. Raises NotFound, also for one of memories that the principal may not see."""
-    candidate = visible_to(principal, Candidate).filter(pk=candidate_id).first()
+    candidate = visible_to(principal, Candidate).filter(pk=min(candidate_id, LARGEST_ID)).first()
     if candidate is None:
         raise NotFound(f"there is no candidate {candidate_id}")
     return candidate
+
+
+def _found(principal: Principal, ids: Sequence[int]) -> list[Candidate]:
+    """Return the candidates. Raises NotFound before Forbidden: what others have is not told."""
+    candidates = [find(principal, candidate_id) for candidate_id in ids]
+    _check(principal)
+    return candidates
 
 
 def _check(principal: Principal) -> None:
@@ -57,8 +62,7 @@ def _check(principal: Principal) -> None:
 
 def approve(principal: Principal, ids: Sequence[int], *, now: datetime, reason: str = "") -> Decided:
     """Return what became of applying the candidates, each in a transaction of its own, in one batch."""
-    _check(principal)
-    candidates = [find(principal, candidate_id) for candidate_id in ids]
+    candidates = _found(principal, ids)
     receipt = Receipt(auto=False, limit=len(ids), eligible_total=len(ids))
     batch = open_batch(principal.actor, auto=False, now=now, workspace_id=principal.workspace_id)
     outcomes = []
@@ -94,21 +98,18 @@ def revert(principal: Principal, ids: Sequence[int], *, now: datetime, reason: s
 
 def revert_batch(principal: Principal, batch_id: int, *, now: datetime, reason: str = "") -> Decided:
     """Return what became of taking back all that a batch applied, as far as the principal may see it."""
-    _check(principal)
-    applied = visible_to(principal, Candidate).filter(batch_id=batch_id)
-    ids = list(
-        applied.filter(status=Candidate.Status.APPLIED).order_by("-decided_at", "-id").values_list("pk", flat=True)
-    )
-    if not ids and not applied.exists():
+    of_batch = visible_to(principal, Candidate).filter(batch_id=min(batch_id, LARGEST_ID))
+    if not of_batch.exists():
         raise NotFound(f"there is no batch {batch_id}")
-    return revert(principal, ids, now=now, reason=reason)
+    _check(principal)
+    applied = of_batch.filter(status=Candidate.Status.APPLIED).order_by("-decided_at", "-id")
+    return revert(principal, list(applied.values_list("pk", flat=True)), now=now, reason=reason)
 
 
 def _each(
     principal: Principal, verb: str, ids: Sequence[int], act: Callable[[Candidate], Outcome], *, now: datetime
 ) -> Decided:
-    _check(principal)
-    candidates = [find(principal, candidate_id) for candidate_id in ids]
+    candidates = _found(principal, ids)
     outcomes = tuple(_recorded(principal, verb, candidate, act, now) for candidate in candidates)
     return Decided(outcomes)
 

@@ -152,15 +152,14 @@ class _Walk:
             _mark(self.round, now, candidates_truncated=True)
             return 0
         if self.round.scanned - self.round.walked < self.config.roundScanLimit:
-            changed = list(_changed(self.round, after=self.after)[:CHUNK])
-            if not changed and self.after:
+            rows = list(changed(since=self.round.started_at, after=self.after)[:CHUNK])
+            if not rows and self.after:
                 # What was written meanwhile behind the place where this walk stands.
-                self.after = 0
-                changed = list(_changed(self.round)[:CHUNK])
-            if changed:
-                self.after = changed[-1].pk
-                return self._look(changed, now, pairs=True)
-        elif _changed(self.round).exists():
+                rows = list(changed(since=self.round.started_at)[:CHUNK])
+            if rows:
+                self.after = rows[-1].pk
+                return self._look(rows, now, pairs=True)
+        elif changed(since=self.round.started_at).exists():
             _mark(self.round, now, scan_truncated=True)
         others = self._others()
         return self._look(others, now, pairs=False) if others else 0
@@ -205,9 +204,9 @@ class _Found:
     whole: bool
 
 
-def _changed(round: Round, *, after: int = 0) -> QuerySet[Memory]:
-    """Return active memories that no round has looked at as they are now, with these rules; this round at all."""
-    here = Q(rules=RULES_VERSION) | Q(rules=UNFINISHED, at__gte=round.started_at)
+def changed(*, since: datetime, after: int = 0) -> QuerySet[Memory]:
+    """Return active memories that no round has looked at as they are now, with these rules; or at all since then."""
+    here = Q(rules=RULES_VERSION) | Q(rules=UNFINISHED, at__gte=since)
     looked = Looked.objects.filter(here, memory=OuterRef("pk"), revision=OuterRef("revision"))
     return everything(Memory).filter(~Exists(looked), pk__gt=after, status=Status.ACTIVE).order_by("pk")
 
