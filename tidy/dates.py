@@ -18,16 +18,17 @@ _GERMAN = (
 _MONTHS = {name: number for names in (_ENGLISH, _GERMAN) for number, name in enumerate(names, start=1)}
 _MONTHS |= {name[:3]: _MONTHS[name] for name in _ENGLISH}
 _MONTHS |= {"sept": 9, "jänner": 1, "maerz": 3, "okt": 10, "dez": 12}
-_NAMES = "|".join(sorted(_MONTHS, key=len, reverse=True))
+MONTH_NAMES = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DIGITS = "〇零一二三四五六七八九"
 _HAN = r"[〇零一二三四五六七八九十]"
+_APART, _ENDED = r"(?<![A-Za-z0-9_.,/-])", r"(?![A-Za-z0-9_/-]|\.\d)"
 _DATE = re.compile(
     rf"""
-    (?<![\w.,/-])(?P<y1>\d{{4}})-(?P<m1>\d{{1,2}})-(?P<d1>\d{{1,2}})(?![\w/-]|\.\d)
-    | (?<![\w.,/-])(?P<y2>\d{{4}})/(?P<m2>\d{{1,2}})/(?P<d2>\d{{1,2}})(?![\w/-]|\.\d)
-    | (?<![\w.,/-])(?P<d3>\d{{1,2}})\.\s?(?P<m3>\d{{1,2}})\.\s?(?P<y3>\d{{4}})(?![\w/-]|\.\d)
-    | (?<![\w.,/-])(?P<d4>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m4>{_NAMES})\.?,?\s+(?P<y4>\d{{4}})(?!\w)
-    | (?<!\w)(?P<m5>{_NAMES})\.?\s+(?P<d5>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y5>\d{{4}})(?!\w)
+    {_APART}(?P<y1>\d{{4}})-(?P<m1>\d{{1,2}})-(?P<d1>\d{{1,2}}){_ENDED}
+    | {_APART}(?P<y2>\d{{4}})/(?P<m2>\d{{1,2}})/(?P<d2>\d{{1,2}}){_ENDED}
+    | {_APART}(?P<d3>\d{{1,2}})\.\s?(?P<m3>\d{{1,2}})\.\s?(?P<y3>\d{{4}}){_ENDED}
+    | {_APART}(?P<d4>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m4>{MONTH_NAMES})\.?,?\s+(?P<y4>\d{{4}})(?!\w)
+    | (?<!\w)(?P<m5>{MONTH_NAMES})\.?\s+(?P<d5>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y5>\d{{4}})(?!\w)
     | (?<!\d)(?P<y6>\d{{4}})\s?年\s?(?P<m6>\d{{1,2}})\s?月\s?(?P<d6>\d{{1,2}})\s?[日号號]
     | (?P<y7>{_HAN}{{4}})年(?P<m7>{_HAN}{{1,3}})月(?P<d7>{_HAN}{{1,3}})[日号號]
     | (?<!\d)(?P<y8>\d{{4}})년\s?(?P<m8>\d{{1,2}})월\s?(?P<d8>\d{{1,2}})일

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from tidy import language
-from tidy.dates import dates
+from tidy.dates import MONTH_NAMES, dates
 from tidy.facts import LONGEST, Token, statements
 from tidy.language import runs_of, words
 
@@ -164,6 +164,8 @@ _CHINESE_VERBS = (
     *(r"失败了$", r"睡了", r"下了(?:一盘)?棋", r"跳了舞"),
 )
 _CHINESE_VERB = re.compile("|".join(_CHINESE_VERBS))
+# A month or a year beside the date tells of another time.
+_MORE_TIME = re.compile(rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d\s?月|\b(?:{MONTH_NAMES})\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\d{1,2}[:：]\d{2}|(?:上午|下午|早上|晚上|中午|凌晨)?\d{1,2}点(?:\d{1,2}分|半)?")
 
 
@@ -207,6 +209,8 @@ def possible_event(text: str, *, today: date, grace_days: int = 14) -> Event | N
         return None
     days = [dated.day for dated in dates(text)]
     if len(days) != 1 or days[0] > today - timedelta(days=grace_days):
+        return None
+    if _MORE_TIME.search(_after_date(text)):
         return None
     found = statements(text)
     if any(statement.is_question for statement in found) or language.language_of(text) not in ("en", "de", "zh"):
@@ -290,9 +294,14 @@ def _english_verb(tokens: list[Token]) -> str | None:
         return None
     if verb == "ran" and not set(rest) & _RAN:
         return None
-    if verb == "called" and (len(rest) > 3 or sum(token.shown[:1].isupper() for token in tokens[end + 1 :]) > 1):
+    if verb == "called" and _names(tokens[end + 1 :]):
         return None
     return verb if not _tells_more(tokens[end + 1 :]) else None
+
+
+def _names(rest: Sequence[Token]) -> bool:
+    """Return whether somebody is not phoned but given a name: called the parrot Kiki."""
+    return len(rest) > 3 or (len(rest) > 1 and rest[-1].shown[:1].isupper())
 
 
 def _is_machine(tokens: Sequence[Token], end: int) -> bool:

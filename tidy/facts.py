@@ -23,8 +23,9 @@ Kind = Literal["word", "number", "date", "raw", "symbol", "character"]
 LONGEST = 20_000
 """Characters of a text that are compared; a longer one is equal to its literal copy alone."""
 EXACT, LOOSE = 1.0, 0.96
+SAME_MAX = 20
+"""Statements of the same words in any order that are compared with one."""
 
-_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _ALIKE = str.maketrans("’‘ʼ´“”„«»「」『』‐‑–—−", '\'\'\'\'"""""""""-----')
 # What is compared byte for byte: code, addresses, paths, flags, settings, file names, quotations.
 _RAW = rf"""
@@ -48,7 +49,7 @@ _TOKEN = re.compile(
   | (?P<range>(?<=\d)-(?=\d))
   | (?P<characters>[{CJK}]+)
   | (?P<word>[A-Za-z]+\d[A-Za-z0-9]*|{_LETTER}+(?:'{_LETTER}+)*)
-  | (?P<level>[,，、()\[\]{{}}（）【】·・\s.-]+)
+  | (?P<level>(?:[,，、()\[\]{{}}（）【】·・\s.]|-(?!\d))+)
   | (?P<symbol>.)
 """,
     re.VERBOSE | re.DOTALL,
@@ -116,7 +117,7 @@ def statements(text: str) -> tuple[Statement, ...]:
         tokens.clear()
         is_bullet = False
 
-    for name, token in _scanned(text.translate(_FULL_WIDTH).translate(_ALIKE).strip()):
+    for name, token in _scanned(text.translate(language.FULL_WIDTH).translate(_ALIKE).strip()):
         if name == "end":
             close(token.shown)
         elif name == "bullet":
@@ -295,17 +296,30 @@ def equivalence(one: str, other: str) -> float | None:
 
 
 def _matched(first: Sequence[Statement], second: Sequence[Statement]) -> float | None:
-    left = list(second)
-    lowest = EXACT
-    for statement in first:
-        value, place = max(
-            ((sameness(statement, one) or 0.0, -place) for place, one in enumerate(left)), default=(0.0, 0)
-        )
-        if not value:
-            return None
-        lowest = min(lowest, value)
-        del left[-place]
-    return lowest
+    found = pairs_of(first, second)
+    return min((value for _, _, value in found), default=None) if len(found) == len(first) else None
+
+
+def pairs_of(first: Sequence[Statement], second: Sequence[Statement]) -> list[tuple[int, int, float]]:
+    """Return which statements of both are the same, by their places, each once, and how surely."""
+    # Only what has the same words is compared, so that long texts take no longer than they are.
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, statement in enumerate(second):
+        places.setdefault(_loose_words(statement), []).append(place)
+    found = []
+    for place, statement in enumerate(first):
+        left = places.get(_loose_words(statement), [])
+        for index, other in enumerate(left[:SAME_MAX]):
+            value = sameness(statement, second[other])
+            if value is not None:
+                found.append((place, other, value))
+                del left[index]
+                break
+    return found
+
+
+def _loose_words(statement: Statement) -> tuple[str, ...]:
+    return tuple(sorted(text for token in statement.tokens if (text := loose(token))))
 
 
 def is_free_in_order(found: Sequence[Statement]) -> bool:

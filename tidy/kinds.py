@@ -29,7 +29,7 @@ _TASK = re.compile(
 _DONE = re.compile(r"\[x\]|\bdone\b|\berledigt\b|已完成|完成了|做完了", re.IGNORECASE)
 _MAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 # A telephone number: seven digits or more, with the signs that part them; a date or an amount has fewer.
-_PHONE = r"(?<![\w.])(?:\+\d{1,3}[ \d/().-]{6,18}\d|0\d{1,5}[ /-]\d[\d /-]{4,12}\d|1[3-9]\d{9})(?![\w.])"
+_PHONE = r"(?<![\w.])(?:\+\d{1,3}[ \d/().-]{6,18}\d|0\d{1,5}[ /-]\d[\d /-]{4,12}\d|1[3-9]\d{9})(?!\w|\.\d)"
 _REACHED = (
     r"phone|telephone|mobile|cell|number|e-?mail|reach(?:ed|able)?|contact|call|handle|address"
     r"|telefon\w*|handy\w*|nummer|e-?mail\w*|erreichbar|erreichen|kontakt|adresse"

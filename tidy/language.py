@@ -23,6 +23,8 @@ def runs_of(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+"""What full-width letters and signs are otherwise, for str.translate."""
 TOLD_BY = 2000
 """Characters from the beginning that tell a text's language."""
 ARTICLES = words("a an the")
@@ -150,7 +152,7 @@ def language_of(text: str) -> Language | None:
 def tells_nothing(text: str) -> bool:
     """Return whether a text of plain Latin letters has no word that tells its language."""
     votes, other = _votes(text)
-    return text.isascii() and not (other or any(votes.values()))
+    return text.translate(FULL_WIDTH).isascii() and not (other or any(votes.values()))
 
 
 def _scripts(text: str) -> Counter[str]:
@@ -168,7 +170,7 @@ def _scripts(text: str) -> Counter[str]:
 
 def _votes(text: str) -> tuple[dict[str, int], int]:
     """Return how many words are of each language that is known, and how many of others."""
-    folded = text[:TOLD_BY].casefold()
+    folded = text[:TOLD_BY].translate(FULL_WIDTH).casefold()
     found = [word.strip('.,;:!?"()') for word in folded.replace("'", " ").split()]
     votes = {name: sum(word in told for word in found) for name, told in _TELLING.items()}
     votes["de"] += sum(letter in "äöü" for letter in folded)

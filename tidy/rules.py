@@ -16,7 +16,7 @@ from typing import Literal
 
 from tidy import facts, language
 from tidy.events import Event, looks_like_habit, one_off_event, possible_event
-from tidy.facts import LONGEST, Statement, Token, equivalence, equivalence_key, is_free_in_order, sameness, statements
+from tidy.facts import LONGEST, Statement, Token, equivalence, equivalence_key, is_free_in_order, statements
 from tidy.kinds import KindVerdict, kind_of
 
 __all__ = [
@@ -161,15 +161,13 @@ def _compared(
     first: Sequence[Statement], second: Sequence[Statement]
 ) -> tuple[list[Statement], list[Statement], list[Statement]]:
     """Return the statements of both, those of the first alone and those of the second alone."""
-    shared, only_first, left = [], [], list(second)
-    for statement in first:
-        place = next((place for place, other in enumerate(left) if sameness(statement, other)), None)
-        if place is None:
-            only_first.append(statement)
-        else:
-            shared.append(statement)
-            del left[place]
-    return shared, only_first, left
+    found = facts.pairs_of(first, second)
+    left, right = {place for place, _, _ in found}, {place for _, place, _ in found}
+    return (
+        [first[place] for place in sorted(left)],
+        [statement for place, statement in enumerate(first) if place not in left],
+        [statement for place, statement in enumerate(second) if place not in right],
+    )
 
 
 def _containment(shared: Sequence[Statement], only_a: Sequence[Statement], only_b: Sequence[Statement]) -> Containment:
