@@ -12,6 +12,9 @@ from memories.models import Agent
 from memoryweb import rates
 from tests.factories import AgentFactory, make_token
 
+LONE = {"merged_chain": [], "merged_from": []}
+"""What a memory that is read says beside its fields, where nothing was merged."""
+
 
 class ApiClient(Client):
     """Django's test client with a token, JSON bodies and no cookies."""

@@ -11,6 +11,7 @@ from django.utils import timezone
 from memories import schemas
 from memories.models import Kind, Memory, Revision, Scope, Source, Status
 from memories.remember import stamp_source
+from tests.conftest import LONE
 from tests.factories import AgentFactory, MemoryFactory
 
 
@@ -49,7 +50,7 @@ def test_it_keeps_every_field_sent(api_client: Any) -> None:
     assert memory["expires_at"] == "2031-05-01T10:00:00Z"
     for name in sent.keys() - {"expires_at"}:
         assert memory[name] == sent[name], name
-    assert api_client.get(f"/api/memories/{memory['id']}").json() == memory
+    assert api_client.get(f"/api/memories/{memory['id']}").json() == memory | LONE
 
 
 def test_the_row_it_answers_with_is_the_row_stored(api_client: Any) -> None:
@@ -177,7 +178,7 @@ def test_a_less_trusted_write_is_kept_beside(api_client: Any) -> None:
     assert receipt["action"] == "kept_beside"
     beside = receipt["memory"]
     assert (beside["key"], beside["kept_beside"], beside["importance"]) == (None, owned["id"], 2)
-    assert api_client.get(f"/api/memories/{owned['id']}").json() == owned
+    assert api_client.get(f"/api/memories/{owned['id']}").json() == owned | LONE
     again = api_client.remember("The alarm code is 0000.", key="alarm", source="stranger")
     assert (again["action"], again["memory"]["id"]) == ("kept_beside", beside["id"])
     assert Memory.objects.count() == 2

@@ -142,7 +142,7 @@ def test_it_says_how_much_room_is_missing(store: Path, tmp_path: Path, monkeypat
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
 
-    with pytest.raises(CommandError, match=r"not enough room in .*: the copy takes 0\.\d MB, 0\.0 MB are free"):
+    with pytest.raises(CommandError, match=r"not enough room in .*: the copy takes \d\.\d MB, 0\.0 MB are free"):
         backup(tmp_path / "backup.sqlite3")
 
 
