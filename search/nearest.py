@@ -14,7 +14,7 @@ from search.corpora import Corpus
 from search.models import IndexState
 from search.text import is_cjk, tokens
 
-RARE = 300
+RARE = 100
 """A word that is in more memories of a partition than this tells nothing of what is near."""
 ENOUGH = 4
 """Texts with fewer rare words than this are looked up by words that stand side by side too."""

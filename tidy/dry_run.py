@@ -28,15 +28,18 @@ def dry_run(*, now: datetime, progress: Callable[[int], object] = lambda looked:
         for memory, its in keys.items():
             for key in its:
                 keyed[memory.workspace_id, memory.partition][key].append(memory.pk)
-        for memory, its in keys.items():
-            place = memory.workspace_id, memory.partition
+        for place in dict.fromkeys((memory.workspace_id, memory.partition) for memory in chunk):
             if place not in partners:
                 partners[place] = Partners.of(*place)
-            others = [other for key in its for other in keyed[place][key][:BUCKET] if other != memory.pk]
-            compared = partners[place].of_memory(memory, its, also=others)
-            proposals = proposals_for_one(memory, now=now, config=used)
-            proposals += proposals_for_pairs(memory, compared, today=now.date(), config=used)
-            found |= {one.fingerprint: one for one in proposals if one.fingerprint not in found and not _is_known(one)}
+            here = {memory: its for memory, its in keys.items() if (memory.workspace_id, memory.partition) == place}
+            also = {
+                memory: [other for key in its for other in keyed[place][key][:BUCKET] if other != memory.pk]
+                for memory, its in here.items()
+            }
+            for memory, compared in partners[place].of_memories(here, also=also).items():
+                proposals = proposals_for_one(memory, now=now, config=used)
+                proposals += proposals_for_pairs(memory, compared, today=now.date(), config=used)
+                found |= {one.fingerprint: one for one in proposals if not _is_known(one)}
         looked += len(chunk)
         progress(len(chunk))
         if looked >= used.roundScanLimit or len(found) >= used.candidateLimit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memories.access import everything
@@ -16,6 +16,8 @@ from tidy.rules import contradiction_keys, equivalence_key
 
 BUCKET = 20
 """Memories of one key that are compared, the ones that others would be merged into first."""
+AT_ONCE = 5000
+"""Entries of all keys of some memories that are read at once."""
 NEAREST = 5
 """Memories that are compared for the words they share."""
 
@@ -70,19 +72,47 @@ class Partners:
     def of(cls, workspace_id: int, partition: str) -> Partners:
         return cls(workspace_id, partition, neighbourhood(MEMORIES, workspace_id=workspace_id, partition=partition))
 
-    def of_memory(self, memory: Memory, keys: Sequence[str], *, also: Iterable[int] = ()) -> list[Memory]:
-        """Return active memories of the same subject to compare with, in the order in which they would stay."""
-        ids: dict[int, None] = dict.fromkeys(also)
-        for key in keys:
-            found = PairingKey.objects.filter(workspace_id=self.workspace_id, partition=self.partition, key=key)
-            active = found.filter(memory__status=Status.ACTIVE).exclude(memory=memory)
-            # The oldest first: they are what later ones were proposed to go into.
-            ids |= dict.fromkeys(active.order_by("memory_id").values_list("memory_id", flat=True)[:BUCKET])
-        ids |= dict.fromkeys(self._nearest(memory))
-        found_memories = everything(Memory).filter(
-            pk__in=ids, status=Status.ACTIVE, workspace_id=self.workspace_id, partition=self.partition
+    def of_memories(
+        self, keys: Mapping[Memory, Sequence[str]], *, also: Mapping[Memory, Iterable[int]] | None = None
+    ) -> dict[Memory, list[Memory]]:
+        """Return for each memory the active ones of its subject to compare it with, in the order they would stay.
+
+        ``also`` names further ones.
+        """
+        sharing = self._sharing({key for its in keys.values() for key in its})
+        wanted: dict[Memory, dict[int, None]] = {}
+        for memory, its in keys.items():
+            ids = dict.fromkeys(also.get(memory, ()) if also else ())
+            ids |= dict.fromkeys(other for key in its for other in sharing.get(key, ()) if other != memory.pk)
+            wanted[memory] = ids | dict.fromkeys(self._nearest(memory))
+        rows = everything(Memory).filter(
+            pk__in={pk for ids in wanted.values() for pk in ids},
+            status=Status.ACTIVE,
+            workspace_id=self.workspace_id,
+            partition=self.partition,
         )
-        return sorted(found_memories.filter(subject=memory.subject), key=precedence)
+        found = {row.pk: row for row in rows.defer("metadata")}
+        of_subject = {
+            memory: [row for pk in ids if (row := found.get(pk)) is not None and row.subject == memory.subject]
+            for memory, ids in wanted.items()
+        }
+        return {memory: sorted(others, key=precedence) for memory, others in of_subject.items()}
+
+    def _sharing(self, keys: Collection[str]) -> dict[str, list[int]]:
+        """Return the first BUCKET memories that have each key."""
+        rows = PairingKey.objects.filter(workspace_id=self.workspace_id, partition=self.partition, key__in=keys)
+        pairs = list(rows.order_by("key", "memory_id").values_list("key", "memory_id")[: AT_ONCE + 1])
+        found: dict[str, list[int]] = {}
+        if len(pairs) <= AT_ONCE:
+            for key, pk in pairs:
+                if len(its := found.setdefault(key, [])) <= BUCKET:
+                    its.append(pk)
+            return found
+        # One key has very many memories: each is asked for by itself, up to what is compared.
+        for key in sorted(keys):
+            one = rows.filter(key=key).order_by("memory_id")
+            found[key] = list(one.values_list("memory_id", flat=True)[: BUCKET + 1])
+        return found
 
     def _nearest(self, memory: Memory) -> list[int]:
         if self.words is None:

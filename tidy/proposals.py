@@ -27,6 +27,7 @@ from tidy.rules import (
     is_literal_duplicate,
     judge_pair,
     kind_of,
+    may_belong_together,
     one_off_event,
     possible_event,
 )
@@ -67,6 +68,8 @@ def proposals_for_pairs(memory: Memory, partners: Sequence[Memory], *, today: da
     merges: list[tuple[int, Memory, Memory, str, PairVerdict]] = []
     contradicting: list[tuple[Memory, PairVerdict]] = []
     for place, partner in enumerate(partners):
+        if not may_belong_together(memory.content, partner.content):
+            continue
         verdict = judge_pair(memory.content, partner.content)
         reason = _merge_reason(memory, partner, verdict)
         if reason is not None:

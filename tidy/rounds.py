@@ -172,24 +172,31 @@ class _Walk:
         return list(everything(Memory).filter(pk__in=ids).order_by("pk"))
 
     def _look(self, memories: Sequence[Memory], now: datetime, *, pairs: bool) -> int:
-        # All keys before any partner is looked up, or two that are looked at together would not meet.
-        keys = {memory: keys_of(memory) for memory in memories} if pairs else {}
-        if keys:
-            _write_keys(keys)
+        compared, whole = self._compared(memories) if pairs else ({}, True)
         found: list[_Found] = []
         for memory in memories:
-            proposals, whole = proposals_for_one(memory, now=now, config=self.config), True
+            proposals = proposals_for_one(memory, now=now, config=self.config)
             if pairs:
-                partners = self._partners(memory)
-                compared = partners.of_memory(memory, keys[memory])
-                whole = partners.words is not None
-                proposals += proposals_for_pairs(memory, compared, today=now.date(), config=self.config)
+                proposals += proposals_for_pairs(memory, compared[memory], today=now.date(), config=self.config)
             found.append(_Found(memory, proposals, whole))
         _write(self.round, found, now, walked=0 if pairs else len(memories))
         return len(memories)
 
-    def _partners(self, memory: Memory) -> Partners:
-        place = memory.workspace_id, memory.partition
+    def _compared(self, memories: Sequence[Memory]) -> tuple[dict[Memory, list[Memory]], bool]:
+        """Return for each memory what it is compared with, and whether the words index could be asked for all."""
+        # All keys before any partner is looked up, or two that are looked at together would not meet.
+        keys = {memory: keys_of(memory) for memory in memories}
+        _write_keys(keys)
+        found: dict[Memory, list[Memory]] = {}
+        whole = True
+        for place in dict.fromkeys((memory.workspace_id, memory.partition) for memory in memories):
+            here = {memory: its for memory, its in keys.items() if (memory.workspace_id, memory.partition) == place}
+            partners = self._partners(place)
+            found |= partners.of_memories(here)
+            whole = whole and partners.words is not None
+        return found, whole
+
+    def _partners(self, place: tuple[int, str]) -> Partners:
         if place not in self.partners:
             self.partners[place] = Partners.of(*place)
         return self.partners[place]

@@ -30,6 +30,7 @@ __all__ = [
     "judge_pair",
     "kind_of",
     "looks_like_habit",
+    "may_belong_together",
     "one_off_event",
     "possible_event",
     "veto_low_confidence",
@@ -123,6 +124,17 @@ def judge_pair(a: str, b: str) -> PairVerdict:
             "similar", containment, similarity, veto, None, *parts, ("The same words in the same order.", why)
         )
     return PairVerdict("different", containment, similarity, veto, None, *parts, (why,))
+
+
+def may_belong_together(a: str, b: str) -> bool:
+    """Return whether two texts share so many words that it is worth judging them: most of the shorter one's."""
+    one, other = _bag(a), _bag(b)
+    return 5 * (one & other).total() >= 3 * min(one.total(), other.total())
+
+
+@lru_cache(maxsize=4096)
+def _bag(text: str) -> Counter[str]:
+    return Counter(_content(statements(text[:LONGEST])))
 
 
 _VETOES = {
