@@ -17,26 +17,23 @@ Place = tuple[int, str]
 def dry_run(*, now: datetime, progress: Callable[[int], object] = lambda looked: None) -> list[Proposal]:
     """Return what a round would propose for the memories that have changed, without what was proposed before."""
     used = config.read().config
-    partners: dict[Place, Partners] = {}
     # Keys that a round would write before it looks for partners.
     keyed: dict[Place, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     found: dict[str, Proposal] = {}
     after = looked = 0
-    while chunk := list(rounds.changed(since=now, after=after)[: rounds.CHUNK]):
+    while chunk := list(rounds.changed(after=after)[: rounds.CHUNK]):
         after = chunk[-1].pk
         keys = {memory: keys_of(memory) for memory in chunk}
         for memory, its in keys.items():
             for key in its:
                 keyed[memory.workspace_id, memory.partition][key].append(memory.pk)
         for place in dict.fromkeys((memory.workspace_id, memory.partition) for memory in chunk):
-            if place not in partners:
-                partners[place] = Partners.of(*place)
             here = {memory: its for memory, its in keys.items() if (memory.workspace_id, memory.partition) == place}
             also = {
                 memory: [other for key in its for other in keyed[place][key][:BUCKET] if other != memory.pk]
                 for memory, its in here.items()
             }
-            for memory, compared in partners[place].of_memories(here, also=also).items():
+            for memory, compared in Partners(*place).of_memories(here, also=also).items():
                 proposals = proposals_for_one(memory, now=now, config=used)
                 proposals += proposals_for_pairs(memory, compared, today=now.date(), config=used)
                 found |= {one.fingerprint: one for one in proposals if not _is_known(one)}

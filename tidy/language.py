@@ -6,6 +6,7 @@ Every list is closed: what is not in it has no say. Words are case-folded; Chine
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import Literal
 
 from search.text import is_cjk, runs
@@ -135,6 +136,7 @@ _OTHER = words(
 )
 
 
+@lru_cache(maxsize=4096)
 def language_of(text: str) -> Language | None:
     """Return the language of a text, None for one that the rules do not know or cannot tell."""
     scripts = _scripts(text)
@@ -149,6 +151,7 @@ def language_of(text: str) -> Language | None:
     return None if votes[best] == 0 or other > votes[best] else best
 
 
+@lru_cache(maxsize=4096)
 def tells_nothing(text: str) -> bool:
     """Return whether a text of plain Latin letters has no word that tells its language."""
     votes, other = _votes(text)

@@ -1,4 +1,8 @@
-"""Which memories are worth comparing with one: those that share a key with it, and the nearest few by their words."""
+"""Which memories are worth comparing with one: those of its subject that share a key with it.
+
+Keys are hashes of what texts have in common that may be merged, contradict each other or be found alike. They stand in
+a table with an index, so that a round looks at what has changed alone, whatever else there is.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,20 @@ from dataclasses import dataclass
 
 from memories.access import everything
 from memories.models import Memory, Status
-from search.backends.base import IndexDamaged
-from search.corpora import MEMORIES
-from search.nearest import Neighbourhood, neighbourhood
 from tidy.models import KEY_MAX, PairingKey
-from tidy.rules import contradiction_keys, equivalence_key
+from tidy.rules import contradiction_keys, equivalence_key, near_keys
 
 BUCKET = 20
 """Memories of one key that are compared, the ones that others would be merged into first."""
 AT_ONCE = 5000
 """Entries of all keys of some memories that are read at once."""
-NEAREST = 5
-"""Memories that are compared for the words they share."""
 
 
 def keys_of(memory: Memory) -> list[str]:
     """Return the keys that the memory shares with what it may be merged with or contradict, of its own subject."""
-    keys = [f"e:{equivalence_key(memory.content)}", *(f"c:{key}" for key in contradiction_keys(memory.content))]
+    text = memory.content
+    keys = [f"e:{equivalence_key(text)}"]
+    keys += [f"c:{key}" for key in contradiction_keys(text)] + [f"n:{key}" for key in near_keys(text)]
     return list(dict.fromkeys(_digest(memory.subject, key) for key in keys))
 
 
@@ -60,17 +61,12 @@ def precedence(memory: Memory) -> tuple[object, ...]:
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Partners:
     """Finds partners inside one partition."""
 
     workspace_id: int
     partition: str
-    words: Neighbourhood | None
-
-    @classmethod
-    def of(cls, workspace_id: int, partition: str) -> Partners:
-        return cls(workspace_id, partition, neighbourhood(MEMORIES, workspace_id=workspace_id, partition=partition))
 
     def of_memories(
         self, keys: Mapping[Memory, Sequence[str]], *, also: Mapping[Memory, Iterable[int]] | None = None
@@ -84,7 +80,7 @@ class Partners:
         for memory, its in keys.items():
             ids = dict.fromkeys(also.get(memory, ()) if also else ())
             ids |= dict.fromkeys(other for key in its for other in sharing.get(key, ()) if other != memory.pk)
-            wanted[memory] = ids | dict.fromkeys(self._nearest(memory))
+            wanted[memory] = ids
         rows = everything(Memory).filter(
             pk__in={pk for ids in wanted.values() for pk in ids},
             status=Status.ACTIVE,
@@ -113,13 +109,3 @@ class Partners:
             one = rows.filter(key=key).order_by("memory_id")
             found[key] = list(one.values_list("memory_id", flat=True)[: BUCKET + 1])
         return found
-
-    def _nearest(self, memory: Memory) -> list[int]:
-        if self.words is None:
-            return []
-        try:
-            return self.words.nearest(memory.content, beside=memory.pk, most=NEAREST)
-        except IndexDamaged:
-            # The search index is mended by others; what it would have found waits until the memory is looked at again.
-            self.words = None
-            return []

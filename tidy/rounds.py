@@ -37,8 +37,6 @@ WALK_DAYS = 1
 """In about so many days all that has not changed is looked at again: with time, memories expire and events are over."""
 WALK_LEAST = 500
 WITHDRAWN_AT_ONCE = 500
-UNFINISHED = 0
-"""The version of rules that is noted where the words index could not be asked: the memory is looked at again."""
 
 
 def start(*, by: Actor, now: datetime) -> Round | None:
@@ -101,7 +99,7 @@ def work(
     try:
         auto.finish_batches(now=clock())
         _withdraw_moot(round, clock())
-        walk = _Walk(round, read.config, {})
+        walk = _Walk(round, read.config)
         while time.monotonic() < until:
             looked = walk.step(clock())
             if not looked:
@@ -143,7 +141,6 @@ class _Walk:
 
     round: Round
     config: Config
-    partners: dict[tuple[int, str], Partners]
     after: int = 0
 
     def step(self, now: datetime) -> int:
@@ -152,14 +149,14 @@ class _Walk:
             _mark(self.round, now, candidates_truncated=True)
             return 0
         if self.round.scanned - self.round.walked < self.config.roundScanLimit:
-            rows = list(changed(since=self.round.started_at, after=self.after)[:CHUNK])
+            rows = list(changed(after=self.after)[:CHUNK])
             if not rows and self.after:
                 # What was written meanwhile behind the place where this walk stands.
-                rows = list(changed(since=self.round.started_at)[:CHUNK])
+                rows = list(changed()[:CHUNK])
             if rows:
                 self.after = rows[-1].pk
                 return self._look(rows, now, pairs=True)
-        elif changed(since=self.round.started_at).exists():
+        elif changed().exists():
             _mark(self.round, now, scan_truncated=True)
         others = self._others()
         return self._look(others, now, pairs=False) if others else 0
@@ -172,49 +169,40 @@ class _Walk:
         return list(everything(Memory).filter(pk__in=ids).order_by("pk"))
 
     def _look(self, memories: Sequence[Memory], now: datetime, *, pairs: bool) -> int:
-        compared, whole = self._compared(memories) if pairs else ({}, True)
+        compared = _compared(memories) if pairs else {}
         found: list[_Found] = []
         for memory in memories:
             proposals = proposals_for_one(memory, now=now, config=self.config)
             if pairs:
                 proposals += proposals_for_pairs(memory, compared[memory], today=now.date(), config=self.config)
-            found.append(_Found(memory, proposals, whole))
+            found.append(_Found(memory, proposals))
         _write(self.round, found, now, walked=0 if pairs else len(memories))
         return len(memories)
 
-    def _compared(self, memories: Sequence[Memory]) -> tuple[dict[Memory, list[Memory]], bool]:
-        """Return for each memory what it is compared with, and whether the words index could be asked for all."""
-        # All keys before any partner is looked up, or two that are looked at together would not meet.
-        keys = {memory: keys_of(memory) for memory in memories}
-        _write_keys(keys)
-        found: dict[Memory, list[Memory]] = {}
-        whole = True
-        for place in dict.fromkeys((memory.workspace_id, memory.partition) for memory in memories):
-            here = {memory: its for memory, its in keys.items() if (memory.workspace_id, memory.partition) == place}
-            partners = self._partners(place)
-            found |= partners.of_memories(here)
-            whole = whole and partners.words is not None
-        return found, whole
 
-    def _partners(self, place: tuple[int, str]) -> Partners:
-        if place not in self.partners:
-            self.partners[place] = Partners.of(*place)
-        return self.partners[place]
+def _compared(memories: Sequence[Memory]) -> dict[Memory, list[Memory]]:
+    """Return for each memory what it is compared with."""
+    # All keys before any partner is looked up, or two that are looked at together would not meet.
+    keys = {memory: keys_of(memory) for memory in memories}
+    _write_keys(keys)
+    found: dict[Memory, list[Memory]] = {}
+    for place in dict.fromkeys((memory.workspace_id, memory.partition) for memory in memories):
+        here = {memory: its for memory, its in keys.items() if (memory.workspace_id, memory.partition) == place}
+        found |= Partners(*place).of_memories(here)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was found of one memory; not ``whole`` if the words index could not be asked."""
+    """What was found of one memory."""
 
     memory: Memory
     proposals: list[Proposal]
-    whole: bool
 
 
-def changed(*, since: datetime, after: int = 0) -> QuerySet[Memory]:
-    """Return active memories that no round has looked at as they are now, with these rules; or at all since then."""
-    here = Q(rules=RULES_VERSION) | Q(rules=UNFINISHED, at__gte=since)
-    looked = Looked.objects.filter(here, memory=OuterRef("pk"), revision=OuterRef("revision"))
+def changed(*, after: int = 0) -> QuerySet[Memory]:
+    """Return active memories that no round has looked at as they are now, with these rules."""
+    looked = Looked.objects.filter(memory=OuterRef("pk"), revision=OuterRef("revision"), rules=RULES_VERSION)
     return everything(Memory).filter(~Exists(looked), pk__gt=after, status=Status.ACTIVE).order_by("pk")
 
 
@@ -239,7 +227,7 @@ def _write(round: Round, found: Sequence[_Found], now: datetime, *, walked: int)
             Looked(
                 memory=one.memory,
                 revision=one.memory.revision,
-                rules=RULES_VERSION if one.whole else UNFINISHED,
+                rules=RULES_VERSION,
                 at=now,
             )
             for one in found

@@ -31,6 +31,7 @@ __all__ = [
     "kind_of",
     "looks_like_habit",
     "may_belong_together",
+    "near_keys",
     "one_off_event",
     "possible_event",
     "veto_low_confidence",
@@ -42,7 +43,10 @@ UNSURE = 0.94
 """The highest similarity of what is not equivalent."""
 LIKELY = 0.9
 """Share of content words, in the same order, from which people are asked whether two texts are the same."""
+FEW_MISSING = 2
 FRAMES = 3
+STATED = 6
+"""Statements of a text that each are a key; a longer text is found by its ends."""
 SHOWN = 200
 
 Containment = Literal["both", "a_in_b", "b_in_a", "overlap", "none"]
@@ -127,9 +131,13 @@ def judge_pair(a: str, b: str) -> PairVerdict:
 
 
 def may_belong_together(a: str, b: str) -> bool:
-    """Return whether two texts share so many words that it is worth judging them: most of the shorter one's."""
+    """Return whether it is worth judging two texts: one has all words of the other but two, or a tenth of them.
+
+    All that judge_pair finds together has so many in common.
+    """
     one, other = _bag(a), _bag(b)
-    return 5 * (one & other).total() >= 3 * min(one.total(), other.total())
+    least = min(one.total(), other.total())
+    return (one & other).total() >= least - max(FEW_MISSING, least // 10)
 
 
 @lru_cache(maxsize=4096)
@@ -360,6 +368,25 @@ def _without_negations(tokens: Sequence[Token]) -> list[str]:
 
 
 _DENIALS = language.NEGATIONS | {run for run in language.CJK_NEGATIONS if len(run) == 1}
+
+
+def near_keys(text: str) -> tuple[str, ...]:
+    """Return what texts share that a person may find the same: the words that they begin or end with, their statements.
+
+    Where most words are the same in order, or one text has one more run of words, one of both ends is the same.
+    """
+    if len(text) > LONGEST:
+        return ()
+    found = statements(text)
+    said = _content(found)
+    # Characters are told apart from words by their length.
+    short, long, turn = (2, 3, 8) if sum(map(len, said)) > 2 * len(said) else (3, 5, 16)
+    keys = []
+    for length in [short] * (len(said) <= turn) + [long] * (len(said) > turn // 2):
+        keys += [f"b {' '.join(said[:length])}", f"e {' '.join(said[-length:])}"]
+    if len(found) <= STATED:
+        keys += [f"s {' '.join(_content([statement]))}" for statement in found]
+    return tuple(dict.fromkeys(map(facts.digest, keys)))
 
 
 @lru_cache(maxsize=4096)

@@ -175,15 +175,6 @@ class SearchBackend(ABC):
         """
 
     @abstractmethod
-    def entries(
-        self, generation: Generation, tokens: Sequence[str], *, workspace_id: int, partition: str, most: int
-    ) -> list[int]:
-        """Return ids of at most ``most`` entries of the partition that have these tokens side by side, newest first.
-
-        From the words index alone: the rows themselves may have changed. Raises IndexDamaged.
-        """
-
-    @abstractmethod
     def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
         """Return those of ``ids`` that the engine ranks first, best first, ``most`` at most. Raises IndexDamaged."""
 

@@ -353,14 +353,6 @@ class SqliteBackend(SearchBackend):
             found.append(0 if expression is None else self._number(sql, [expression, most], generation))
         return found
 
-    def entries(
-        self, generation: Generation, tokens: Sequence[str], *, workspace_id: int, partition: str, most: int
-    ) -> list[int]:
-        index, labels = quote(generation.table), _labels(workspace_id, (partition,))
-        sql = f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid DESC LIMIT %s"
-        expression = f"body : {_quoted(' '.join(tokens))} AND {labels}"
-        return [int(row[0]) for row in self._rows(sql, [expression, most], generation)]
-
     def _number(self, sql: str, parameters: Sequence[Any], generation: Generation) -> int:
         return next((int(row[0]) for row in self._rows(sql, parameters, generation)), 0)
 

@@ -15,10 +15,20 @@ from tidy.rules import (
     equivalence_key,
     is_literal_duplicate,
     judge_pair,
+    may_belong_together,
+    near_keys,
     veto_low_confidence,
 )
 
 ALL = [pair for text in (EN, DE, ZH) for pair in pairs(text)]
+
+
+@pytest.mark.parametrize(("verdict", "one", "other"), ALL)
+def test_whatever_is_found_together_is_looked_at(verdict: str, one: str, other: str) -> None:
+    if judge_pair(one, other).relation != "different":
+        assert may_belong_together(one, other)
+        keys = [(equivalence_key(text), *contradiction_keys(text), *near_keys(text)) for text in (one, other)]
+        assert set(keys[0]) & set(keys[1])
 
 
 @pytest.mark.parametrize("language", [EN, DE, ZH])
