@@ -20,7 +20,7 @@ from memories.access import Actor
 from memories.models import Agent, Memory, Workspace
 from tests.benchmarks import stores
 from tests.benchmarks.figures import Limit, Row
-from tidy import rounds
+from tidy import config, rounds
 from tidy.models import CandidateMemory
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ COLOURS = (
 
 def measure(bench: Bench) -> None:
     """Add rows for a full round of each size, and for one after CHANGED memories have changed."""
+    file = config.path()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # All in one round, as after an import.
+    file.write_text('{"candidateLimit": 100000}')
     for number in QUICK if bench.quick else SIZES:
         path = bench.scratch / f"tidy-{number}.sqlite3"
         stores.use(path)
