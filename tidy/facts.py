@@ -285,7 +285,7 @@ def equivalence(one: str, other: str) -> float | None:
     if max(len(one), len(other)) > LONGEST:
         return EXACT if one.strip() == other.strip() else None
     first, second = statements(one), statements(other)
-    if not first or len(first) != len(second):
+    if not first or len(first) != len(second) or not (says_something(first) and says_something(second)):
         return None
     found = [sameness(*pair) for pair in zip(first, second, strict=True)]
     if all(found):
@@ -293,6 +293,11 @@ def equivalence(one: str, other: str) -> float | None:
     if not (is_free_in_order(first) and is_free_in_order(second)):
         return None
     return _matched(first, second)
+
+
+def says_something(found: Sequence[Statement]) -> bool:
+    """Return whether there is more than marks: rules of tables are alike and say nothing."""
+    return any(token.kind != "symbol" for statement in found for token in statement.tokens)
 
 
 def _matched(first: Sequence[Statement], second: Sequence[Statement]) -> float | None:

@@ -21,6 +21,8 @@ class KindVerdict:
     why: tuple[str, ...]
 
 
+SHORT = 120
+"""A longer sentence about two people says more than how they are related."""
 _TASK = re.compile(
     r"\s*(?:[-*]\s*)?(?:to-?do\b\s*[:：-]?|\[ \]|remind me\b|reminder\s*:|don't forget to\b|do not forget to\b"
     r"|erinnere mich\b|erinner mich\b|nicht vergessen\s*:|aufgabe\s*:|提醒我|待办|待辦|别忘了|別忘了)",
@@ -42,7 +44,7 @@ _CONTACT_TURNED = re.compile(rf"(?:{_MAIL}|{_PHONE}).{{0,30}}?\b(?:erreichbar|er
 _DECISION = re.compile(
     r"\b(?:(?:we|i|team|it was) (?:have |has )?(?:decided|agreed)|decision\s*:|agreed\s*:|let's (?:stick|go) with)\b"
     r"|\b(?:wir|ich) (?:haben|habe) (?:beschlossen|entschieden)\b|\bentscheidung\s*:|\beinigte(?:n)? sich\b"
-    r"|决定[：:]|我们决定|主人决定|选定了|否决了",
+    r"|决定[：:]|(?:我们|主人)决定(?!是不是|是否|不了|吗)|选定了|否决了",
     re.IGNORECASE,
 )
 _RELATIONSHIP = re.compile(
@@ -50,7 +52,8 @@ _RELATIONSHIP = re.compile(
     r"|colleague|landlord|landlady|neighbour|neighbor)\b"
     r"|\bist\b.{0,40}\b(?:schwester|bruder|mutter|vater|frau|mann|sohn|tochter|tante|onkel|freund(?:in)?|chef(?:in)?"
     r"|vorgesetzte[rn]?|kolleg(?:e|in)|vermieter(?:in)?|nachbar(?:in)?)\b"
-    r"|是.{0,12}的?(?:姐姐|妹妹|哥哥|弟弟|妈妈|母亲|爸爸|父亲|妻子|丈夫|儿子|女儿|朋友|同事|老板|上司|经理|房东|邻居|夫妻)",
+    r"|^[^，,。？?]{1,8}是[^，,。？?不]{1,8}的(?:姐姐|妹妹|哥哥|弟弟|妈妈|母亲|爸爸|父亲|妻子|丈夫|儿子|女儿|朋友|同事|老板|上司|经理"
+    r"|房东|邻居)[。.！!]?$",
     re.IGNORECASE,
 )
 
@@ -71,6 +74,6 @@ def kind_of(text: str) -> KindVerdict | None:
         )
     if match := _DECISION.search(text):
         return KindVerdict("decision", False, (f"It tells of a decision: {match[0]!r}.",))
-    if match := _RELATIONSHIP.search(text):
+    if (match := _RELATIONSHIP.search(text)) and len(text) <= SHORT:
         return KindVerdict("relationship", False, (f"It tells how two people are related: {match[0]!r}.",))
     return None

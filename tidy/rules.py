@@ -44,6 +44,8 @@ UNSURE = 0.94
 LIKELY = 0.9
 """Share of content words, in the same order, from which people are asked whether two texts are the same."""
 FEW_MISSING = 2
+LEAST_INSIDE = 4
+"""Words of a text that another one may have and more: thanks and headings stand in many others."""
 FRAMES = 3
 STATED = 6
 """Statements of a text that each are a key; a longer text is found by its ends."""
@@ -101,6 +103,8 @@ def judge_pair(a: str, b: str) -> PairVerdict:
             "different", "none", 0.0, "wording", None, (), (), (), ("They are too long to be compared.",)
         )
     first, second = statements(a), statements(b)
+    if not (facts.says_something(first) and facts.says_something(second)):
+        return PairVerdict("different", "none", 0.0, "wording", None, (), (), (), ("There are marks and no words.",))
     shared, only_a, only_b = _compared(first, second)
     containment = _containment(shared, only_a, only_b)
     same = equivalence(a, b)
@@ -289,7 +293,12 @@ def _inside(first: Sequence[Statement], second: Sequence[Statement]) -> Containm
         return None
     short, long = sorted((first[0].tokens, second[0].tokens), key=len)
     added = _added_run(short, long)
-    if added is None or len(short) < 2 or _negations([Statement(added)]) or _doubts(added):
+    if (
+        added is None
+        or sum(token.kind != "symbol" for token in short) < LEAST_INSIDE
+        or _negations([Statement(added)])
+        or _doubts(added)
+    ):
         return None
     return "a_in_b" if short is first[0].tokens else "b_in_a"
 

@@ -70,6 +70,11 @@ def test_in_an_unknown_language_only_equal_texts_are_merged(one: str, other: str
     assert judge_pair(one, f" {one}\n").relation == "merge"
 
 
+def test_marks_alone_are_the_same_as_nothing_but_themselves() -> None:
+    assert judge_pair("|---|---|", "|-----|--|").relation == "different"
+    assert judge_pair("***", "***").relation == "merge"
+
+
 def test_letters_and_white_space_inside_make_no_literal_duplicate() -> None:
     assert is_literal_duplicate("\n a  b ", "a  b")
     assert not is_literal_duplicate("a b", "a  b")
