@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from memoryweb.api import api
+from tidy.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("memoryweb", "memories", "search", "tidy")
@@ -41,6 +43,12 @@ def test_every_setting_stands_in_the_readme() -> None:
     table = set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
 
     assert table == read
+
+
+def test_every_setting_of_tidying_stands_in_its_page() -> None:
+    table = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", (ROOT / "docs/TIDY.md").read_text(), re.MULTILINE)
+
+    assert {name: json.loads(default) for name, default in table} == Config().model_dump()
 
 
 def test_links_between_pages_lead_somewhere() -> None:
