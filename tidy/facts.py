@@ -18,8 +18,9 @@ from typing import Literal
 from search.text import CJK, is_cjk
 from tidy import language
 from tidy.dates import dates
+from tidy.lists import in_one_order
 
-Kind = Literal["word", "number", "date", "raw", "symbol", "character"]
+Kind = Literal["word", "number", "date", "raw", "symbol", "character", "comma"]
 LONGEST = 20_000
 """Characters of a text that are compared; a longer one is equal to its literal copy alone."""
 EXACT, LOOSE = 1.0, 0.96
@@ -82,6 +83,8 @@ class Statement:
     tokens: tuple[Token, ...]
     is_question: bool = False
     is_bullet: bool = False
+    # With the items of a list sorted whose order is free; otherwise the same.
+    ordered: tuple[Token, ...] = ()
 
     def __str__(self) -> str:
         shown = ""
@@ -110,10 +113,12 @@ def statements(text: str) -> tuple[Statement, ...]:
 
     def close(mark: str) -> None:
         nonlocal is_bullet
-        if tokens:
+        if any(token.kind != "comma" for token in tokens):
             run = "".join(token.text for token in tokens if token.kind == "character")
             is_question = "?" in mark or _CJK_QUESTION.search(run) is not None
-            found.append(Statement(_levelled(tokens), is_question, is_bullet))
+            said = _without_label(tokens)
+            plain = _levelled([token for token in said if token.kind != "comma"])
+            found.append(Statement(plain, is_question, is_bullet, _levelled(in_one_order(said))))
         tokens.clear()
         is_bullet = False
 
@@ -158,6 +163,8 @@ def _scanned(text: str) -> Iterator[tuple[str, Token]]:
             yield "token", Token("symbol", said, said)
         elif name == "quoted":
             yield "token", Token("raw", f'"{said[1:-1]}"', said)
+        elif name == "level" and (comma := next((one for one in said if one in ",，、"), None)):
+            yield "token", Token("comma", ",", comma)
         elif name != "level":
             # A full stop behind an address ends the sentence, not the address.
             kept = said.rstrip(".,;:!?)") or said
@@ -200,6 +207,12 @@ def _levelled(tokens: Sequence[Token]) -> tuple[Token, ...]:
     return tuple(found)
 
 
+def _without_label(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the tokens without what only says that a note follows."""
+    has_label = len(tokens) > 2 and tokens[1].text == ":" and tokens[0].text.casefold() in language.LABELS
+    return tokens[2:] if has_label else tokens
+
+
 def _full_hour(token: Token, following: Sequence[Token]) -> Token:
     """Return 14:00 Uhr as 14 Uhr."""
     if token.kind == "number" and token.text.endswith(":00") and following and following[0].text == "Uhr":
@@ -226,12 +239,28 @@ def sameness(one: Statement, other: Statement) -> float | None:
     """Return 1.0 for the same words in the same order, .96 where only articles or one free adverb differ, else None."""
     if one.is_question != other.is_question:
         return None
-    if len(one.tokens) == len(other.tokens) and all(map(_same_word, one.tokens, other.tokens)):
-        return EXACT
+    for left, right in ((one.tokens, other.tokens), (one.ordered, other.ordered)):
+        if left and len(left) == len(right) and all(map(_same_word, left, right)):
+            return EXACT
     first, second = _without_adverbs(one.tokens), _without_adverbs(other.tokens)
     if abs(_free(one.tokens) - _free(other.tokens)) > 1 or max(_free(one.tokens), _free(other.tokens)) > 1:
         return None
-    return LOOSE if _same_but_for_articles(first, second) else None
+    if _same_but_for_articles(first, second):
+        return LOOSE
+    moved, other_moved = _without_moved(first), _without_moved(second)
+    is_same = moved is not None and other_moved is not None and _same_but_for_articles(moved, other_moved)
+    return LOOSE if is_same else None
+
+
+def _without_moved(tokens: Sequence[Token]) -> list[Token] | None:
+    """Return the tokens without the one adverb that may move behind is or has, None where it cannot."""
+    folded = [token.text.casefold() for token in tokens]
+    if sum(word in language.MOVED_ADVERBS for word in folded) != 1:
+        return None
+    place = next(place for place, word in enumerate(folded) if word in language.MOVED_ADVERBS)
+    if not set(folded[:place]) & language.BEING:
+        return None
+    return [*tokens[:place], *tokens[place + 1 :]]
 
 
 def _free(tokens: Sequence[Token]) -> int:

@@ -31,6 +31,10 @@ TOLD_BY = 2000
 ARTICLES = words("a an the")
 FREE_ADVERBS = words("currently now however derzeit jetzt aktuell")
 """May stand elsewhere in a statement, or be missing, and it says the same."""
+MOVED_ADVERBS, BEING = words("also"), words("is are was were has have")
+"""May stand anywhere behind a form of be or have, but must not be missing."""
+LABELS = words("note notiz info hinweis memo 备注 注")
+"""Before a colon they say that a note follows, and nothing else."""
 ARTICLE_TELLS = words("few little bit lot number couple good great dozen hundred thousand million more most less")
 """Before these an article changes what is meant: few is not a few."""
 KEPT_CAPITALS = words("sie ihr ihnen ihre ihrer ihrem ihren ihres")

@@ -7,9 +7,13 @@ a table with an index, so that a round looks at what has changed alone, whatever
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.db.models import QuerySet
+
+from memories import prepared
 from memories.access import everything
 from memories.models import Memory, Status
 from tidy.models import KEY_MAX, PairingKey
@@ -17,8 +21,8 @@ from tidy.rules import contradiction_keys, equivalence_key, near_keys
 
 BUCKET = 20
 """Memories of one key that are compared, the ones that others would be merged into first."""
-AT_ONCE = 5000
-"""Entries of all keys of some memories that are read at once."""
+NEAREST = 5
+"""Memories that are compared for how they begin or end: many may begin alike and have nothing in common."""
 
 
 def keys_of(memory: Memory) -> list[str]:
@@ -95,17 +99,19 @@ class Partners:
         return {memory: sorted(others, key=precedence) for memory, others in of_subject.items()}
 
     def _sharing(self, keys: Collection[str]) -> dict[str, list[int]]:
-        """Return the first BUCKET memories that have each key."""
-        rows = PairingKey.objects.filter(workspace_id=self.workspace_id, partition=self.partition, key__in=keys)
-        pairs = list(rows.order_by("key", "memory_id").values_list("key", "memory_id")[: AT_ONCE + 1])
-        found: dict[str, list[int]] = {}
-        if len(pairs) <= AT_ONCE:
-            for key, pk in pairs:
-                if len(its := found.setdefault(key, [])) <= BUCKET:
-                    its.append(pk)
+        """Return the first memories that have each key, a few more than are compared."""
+        return {key: list(self._having(key)) for key in sorted(keys)}
+
+    def _having(self, key: str) -> Iterator[int]:
+        most = (NEAREST if key.startswith("n:") else BUCKET) + 1
+
+        def build(values: dict[str, Any]) -> QuerySet[Any]:
+            rows = PairingKey.objects.filter(
+                workspace_id=values["workspace"], partition=values["partition"], key=values["key"]
+            )
+            found: QuerySet[Any] = rows.order_by("memory_id").values("memory_id")[:most]
             return found
-        # One key has very many memories: each is asked for by itself, up to what is compared.
-        for key in sorted(keys):
-            one = rows.filter(key=key).order_by("memory_id")
-            found[key] = list(one.values_list("memory_id", flat=True)[: BUCKET + 1])
-        return found
+
+        asked: dict[str, prepared.Value] = {"workspace": self.workspace_id, "partition": self.partition, "key": key}
+        for row in prepared.rows(("sharing", most), asked, build):
+            yield row["memory_id"]

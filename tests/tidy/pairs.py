@@ -5,6 +5,11 @@ contained, contradicts, different: must never be merged without a person.
 """
 
 EN = r"""
+merge | The kiosk sells milk, bread and tea. | The kiosk sells tea, milk and bread.
+merge | Note: Nora works at Lumen. | Nora works at Lumen.
+merge | The key is also kept in Leeds. | The key is kept also in Leeds.
+different | Luc went to Rome, Bari and Nice. | Luc went to Nice, Bari and Rome.
+different | Also Nora saw the fox. | Nora saw also the fox.
 merge | The heater is in the attic. | the heater is in the attic
 merge | Nora has four goats. | Nora has 4 goats.
 merge | The permit ends on 7 June 2027. | The permit ends on 2027-06-07.
@@ -72,6 +77,9 @@ different | Perhaps the bridge is open. | The bridge is open.
 """
 
 DE = r"""
+merge | Der Kiosk verkauft Milch, Brot und Tee. | Der Kiosk verkauft Tee, Milch und Brot.
+merge | Notiz: Nora arbeitet bei Lumen. | Nora arbeitet bei Lumen.
+different | Luc fuhr nach Rom, Bari und Nizza. | Luc fuhr nach Nizza, Bari und Rom.
 merge | Der Ofen steht im Keller. | der Ofen steht im Keller
 merge | Nora hat vier Ziegen. | Nora hat 4 Ziegen.
 merge | Die Frist endet am 7. Juni 2027. | Die Frist endet am 2027-06-07.
@@ -139,6 +147,10 @@ different | Alle Lampen brennen. | Manche Lampen brennen.
 """
 
 ZH = r"""
+merge | 小店卖牛奶、面包和茶 | 小店卖茶、牛奶和面包
+merge | 小诺和小陆是同事 | 小陆和小诺是同事
+different | 小诺和小陆的妈妈见面 | 小陆和小诺的妈妈见面
+different | 火车经过波恩、乌尔姆和格拉茨 | 火车经过格拉茨、乌尔姆和波恩
 merge | 服务运行在9000端口。 | 服务运行在9000端口
 merge | 小诺住在格拉茨，喜欢象棋。 | 小诺住在格拉茨, 喜欢象棋
 merge | 合约二〇二七年六月七日到期 | 合约2027年6月7日到期
