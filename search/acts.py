@@ -11,9 +11,25 @@ from search.maintenance import Verdict
 
 
 def rebuild(corpus: Corpus, kind: Kind, *, actor: Actor) -> None:
-    """Begin the index anew; the worker fills it."""
-    maintenance.rebuild(corpus, kind)
+    """Begin the index anew beside the one that serves; the worker fills it."""
+    maintenance.rebuild(corpus, kind, by=actor.name)
     _record("rebuild", corpus, kind, actor, "begun")
+
+
+def pause(corpus: Corpus, kind: Kind, *, actor: Actor) -> bool:
+    """Return whether a build was paused."""
+    done = maintenance.pause(corpus, kind)
+    if done:
+        _record("pause", corpus, kind, actor, "paused")
+    return done
+
+
+def resume(corpus: Corpus, kind: Kind, *, actor: Actor) -> bool:
+    """Return whether a build goes on."""
+    done = maintenance.resume(corpus, kind)
+    if done:
+        _record("resume", corpus, kind, actor, "resumed")
+    return done
 
 
 def verify(corpus: Corpus, kind: Kind, *, actor: Actor) -> Verdict:

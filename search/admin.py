@@ -14,12 +14,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.base import ReadOnly, actor_of
+from memories.admin.base import BoundedList, ReadOnly, actor_of
 from memories.plain_text import one_line
 from search import acts
 from search.corpora import CORPORA
 from search.maintenance import generation_of
-from search.models import IndexState
+from search.models import IndexRun, IndexState
 
 
 @admin.register(IndexState)
@@ -31,6 +31,7 @@ class IndexStateAdmin(ReadOnly):
     sortable_by = ()
     fields = (
         *("corpus", "kind", "state", "filled", "progress", "high_water", "generation", "function"),
+        *("building", "build_progress", "build_high_water", "paused"),
         *("built_at", "verified_at", "found", "error"),
     )
     readonly_fields = fields
@@ -42,7 +43,10 @@ class IndexStateAdmin(ReadOnly):
 
     @admin.display(description=_("filled"))
     def filled(self, state: IndexState) -> str:
-        return format_html('<progress max="100" value="{0}"></progress> {0} %', state.percent)
+        percent = state.percent if state.build_percent is None else state.build_percent
+        beside = gettext(", beside the one that serves") if state.building is not None else ""
+        paused = gettext(", paused") if state.paused else ""
+        return format_html('<progress max="100" value="{0}"></progress> {0} %{1}{2}', percent, beside, paused)
 
     @admin.display(description=_("last verified"))
     def found(self, state: IndexState) -> str:
@@ -64,6 +68,8 @@ class IndexStateAdmin(ReadOnly):
         wrap = self.admin_site.admin_view
         return [
             path("<int:pk>/rebuild/", wrap(self.rebuild_view), name="search_indexstate_rebuild"),
+            path("<int:pk>/pause/", wrap(self.pause_view), name="search_indexstate_pause"),
+            path("<int:pk>/resume/", wrap(self.resume_view), name="search_indexstate_resume"),
             path("<int:pk>/verify/", wrap(self.verify_view), name="search_indexstate_verify"),
             path("<int:pk>/optimize/", wrap(self.optimize_view), name="search_indexstate_optimize"),
             *super().get_urls(),
@@ -72,6 +78,16 @@ class IndexStateAdmin(ReadOnly):
     def rebuild_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Begin the index anew, from the button on its page."""
         return self._press(request, pk, acts.rebuild, lambda _: gettext("The index is being built anew."))
+
+    def pause_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Let the building wait, from the button on its page."""
+        nothing = gettext("Nothing is being built.")
+        return self._press(request, pk, acts.pause, lambda done: gettext("The building waits.") if done else nothing)
+
+    def resume_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Go on building, from the button on its page."""
+        nothing = gettext("Nothing was waiting.")
+        return self._press(request, pk, acts.resume, lambda done: gettext("The building goes on.") if done else nothing)
 
     def verify_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Look the index through, from the button on its page."""
@@ -93,3 +109,36 @@ class IndexStateAdmin(ReadOnly):
         found = act(CORPORA[state.corpus], generation_of(state).kind, actor=actor_of(request))
         self.message_user(request, one_line(said(found)), messages.SUCCESS)
         return redirect("admin:search_indexstate_change", pk)
+
+
+@admin.register(IndexRun)
+class IndexRunAdmin(BoundedList, ReadOnly):
+    """What was built, when, why and by whom."""
+
+    list_display = (
+        "id",
+        "corpus",
+        "kind",
+        "generation",
+        "state",
+        "why",
+        "by",
+        "started_at",
+        "ended_at",
+        "rows",
+        "came",
+    )
+    fields = list_display
+    readonly_fields = fields
+
+    @admin.display(description=_("reason"))
+    def why(self, run: IndexRun) -> str:
+        return one_line(run.reason)
+
+    @admin.display(description=_("by"))
+    def by(self, run: IndexRun) -> str:
+        return one_line(run.started_by) or "-"
+
+    @admin.display(description=_("what came of it"))
+    def came(self, run: IndexRun) -> str:
+        return one_line(run.said) or "-"

@@ -102,6 +102,9 @@ class IndexOut(Schema):
     generation: int
     progress: int
     high_water: int
+    building: int | None
+    build_percent: int | None
+    paused: bool
     verified: str
     last_error: str
 
@@ -273,6 +276,9 @@ def index_json(state: IndexState) -> dict[str, Any]:
         "generation": state.generation,
         "progress": state.progress,
         "high_water": state.high_water,
+        "building": state.building,
+        "build_percent": state.build_percent,
+        "paused": state.paused,
         "verified": state.verified,
         "last_error": state.last_error,
     }
@@ -303,6 +309,18 @@ def _corpus(name: str) -> Corpus:
 def post_rebuild(request: HttpRequest, corpus: str) -> HttpResponse:
     """Build a corpus's indexes anew. Searches go on meanwhile and say how far it is. Needs an instance token."""
     return _each(_instance(request), _corpus(corpus), acts.rebuild)
+
+
+@router.post("/indexes/{corpus}/pause", response=IndexesOut, summary="Pause building")
+def post_pause(request: HttpRequest, corpus: str) -> HttpResponse:
+    """Let what is being built of a corpus's indexes wait. Needs an instance token."""
+    return _each(_instance(request), _corpus(corpus), acts.pause)
+
+
+@router.post("/indexes/{corpus}/resume", response=IndexesOut, summary="Go on building")
+def post_resume(request: HttpRequest, corpus: str) -> HttpResponse:
+    """Go on with what was paused. Needs an instance token."""
+    return _each(_instance(request), _corpus(corpus), acts.resume)
 
 
 @router.post("/indexes/{corpus}/verify", response=IndexesOut, summary="Verify indexes")

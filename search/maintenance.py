@@ -10,10 +10,10 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from django.db import DatabaseError, transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from memories import storage
@@ -21,7 +21,7 @@ from memories.access import everything
 from search.backends import backend
 from search.backends.base import KINDS, Generation, IndexDamaged, Kind
 from search.corpora import CORPORA, Corpus
-from search.models import IndexState
+from search.models import IndexRun, IndexState
 from search.text import function_name
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 CHUNK = 200
 """Rows indexed in one transaction: about a tenth of a second of the write lock."""
 SHOWN = 500
+SAMPLED = 50
+"""Rows that a build must find by their own text before it serves."""
 R = TypeVar("R")
 
 
@@ -61,9 +63,9 @@ def _unreadable(corpus: Corpus, kind: Kind, *, served: bool = False) -> set[int]
     state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
     found = {number: Generation(corpus, kind, number, function_name()) for number in engine.generations(corpus, kind)}
     if state is not None and state.state != IndexState.State.STALE and not served:
-        generation = found.get(state.generation)
-        if generation is not None and engine.is_whole(generation):
-            del found[state.generation]
+        for number in _known(state):
+            if number in found and engine.is_whole(found[number]):
+                del found[number]
     return {number for number, generation in found.items() if not engine.is_readable(generation)}
 
 
@@ -71,25 +73,79 @@ def _unreadable(corpus: Corpus, kind: Kind, *, served: bool = False) -> set[int]
 def _ensure(corpus: Corpus, kind: Kind, unreadable: Collection[int]) -> str | None:
     engine = backend()
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
-    known = {state.generation} if state is not None else set()
-    for number in set(engine.generations(corpus, kind)) - known:
+    for number in set(engine.generations(corpus, kind)) - _known(state):
         engine.drop(Generation(corpus, kind, number, function_name()), readable=number not in unreadable)
     if state is None:
-        _begin(corpus, kind, 1)
+        _begin(corpus, kind, 1, reason="there was none")
         return f"{corpus.name} {kind}: made"
     generation = generation_of(state)
     if state.state == IndexState.State.STALE or not engine.is_whole(generation):
         engine.drop(generation, readable=state.generation not in unreadable)
-        _begin(corpus, kind, state.generation + 1, error=state.last_error)
+        if _promote(state):
+            return f"{corpus.name} {kind}: damaged, the one that is being built takes its place"
+        _begin(corpus, kind, _next(corpus, kind, state), reason="damaged", error=state.last_error)
         return f"{corpus.name} {kind}: damaged, made anew"
     if state.function != function_name():
-        engine.drop(generation, readable=state.generation not in unreadable)
-        _begin(corpus, kind, state.generation + 1)
+        for number in sorted(_known(state)):
+            engine.drop(Generation(corpus, kind, number, state.function), readable=number not in unreadable)
+        _begin(corpus, kind, _next(corpus, kind, state), reason="another text function")
         return f"{corpus.name} {kind}: another text function, made anew"
+    said = _mend_build(state, unreadable)
     if engine.repair(generation):
         # Which rows were changed without the triggers nobody knows: all of them are read again.
         _refill(state)
         return f"{corpus.name} {kind}: triggers made anew"
+    return said
+
+
+def _known(state: IndexState | None) -> set[int]:
+    """Return the generations that the state tells of."""
+    return (
+        {number for number in (state.generation, state.building) if number is not None} if state is not None else set()
+    )
+
+
+def _next(corpus: Corpus, kind: Kind, state: IndexState | None) -> int:
+    """Return a number that no generation has had."""
+    return 1 + max([0, *backend().generations(corpus, kind), *_known(state)])
+
+
+def build_of(state: IndexState) -> Generation | None:
+    """Return the generation that is built beside the one that serves, None where none is."""
+    if state.building is None:
+        return None
+    serving = generation_of(state)
+    return Generation(serving.corpus, serving.kind, state.building, state.function)
+
+
+def _promote(state: IndexState) -> bool:
+    """Return whether the generation being built was put in the place of the one that served, as far as it is filled."""
+    build = build_of(state)
+    if build is None or not backend().is_whole(build):
+        return False
+    state.generation, state.building = build.number, None
+    state.progress, state.high_water = state.build_progress, state.build_high_water
+    state.build_progress = state.build_high_water = 0
+    state.state, state.last_error, state.paused = IndexState.State.BUILDING, "", False
+    state.save()
+    return True
+
+
+def _mend_build(state: IndexState, unreadable: Collection[int]) -> str | None:
+    """Return what was mended of a generation that is being built: what is half written is begun anew."""
+    build = build_of(state)
+    if build is None:
+        return None
+    if not backend().is_whole(build):
+        backend().drop(build, readable=build.number not in unreadable)
+        _give_up(state, "half written")
+        _begin_beside(state, reason="half written, begun anew", by="")
+        return f"{state}: half written, begun anew beside"
+    if backend().repair(build):
+        state.build_progress = 0
+        state.build_high_water = everything(build.corpus.model).aggregate(last=Max("pk"))["last"] or 0
+        state.save(update_fields=["build_progress", "build_high_water"])
+        return f"{state}: triggers of the one being built made anew"
     return None
 
 
@@ -100,8 +156,11 @@ def _refill(state: IndexState) -> None:
     state.save(update_fields=["progress", "high_water", "state"])
 
 
-def _begin(corpus: Corpus, kind: Kind, number: int, *, error: str = "") -> None:
-    """Make an empty build. Its triggers take in every write from now on; what was there before is to be filled."""
+def _begin(corpus: Corpus, kind: Kind, number: int, *, reason: str, error: str = "", by: str = "") -> None:
+    """Make an empty build that serves at once. Its triggers take in every write from now on; the rest is to be filled.
+
+    Until then searches read the rows that are not in it yet.
+    """
     generation = Generation(corpus, kind, number, function_name())
     backend().create(generation)
     last = everything(corpus.model).aggregate(last=Max("pk"))["last"] or 0
@@ -116,23 +175,69 @@ def _begin(corpus: Corpus, kind: Kind, number: int, *, error: str = "") -> None:
             "high_water": last,
             "built_at": None if last else timezone.now(),
             "last_error": error,
+            "building": None,
+            "build_progress": 0,
+            "build_high_water": 0,
+            "paused": False,
         },
+    )
+    if last:
+        _note_run(corpus.name, kind, number, reason=reason, by=by)
+
+
+def _begin_beside(state: IndexState, *, reason: str, by: str) -> None:
+    """Make an empty build beside the one that serves; writes go to both from now on."""
+    serving = generation_of(state)
+    number = _next(serving.corpus, serving.kind, state)
+    backend().create(Generation(serving.corpus, serving.kind, number, state.function))
+    state.building, state.build_progress, state.paused = number, 0, False
+    state.build_high_water = everything(serving.corpus.model).aggregate(last=Max("pk"))["last"] or 0
+    state.save()
+    _note_run(state.corpus, state.kind, number, reason=reason, by=by)
+
+
+def _note_run(corpus: str, kind: str, generation: int, *, reason: str, by: str) -> None:
+    _end_runs(corpus, kind, IndexRun.State.CANCELLED, "another one was begun")
+    IndexRun.objects.create(
+        corpus=corpus, kind=kind, generation=generation, reason=reason[:SHOWN], started_by=by, started_at=timezone.now()
     )
 
 
-def fill(*, seconds: float, progress: Callable[[IndexState], None] | None = None) -> bool:
-    """Return whether every index is filled, after working on them for about so many seconds."""
+def _end_runs(corpus: str, kind: str, state: str, said: str, rows: int = 0) -> None:
+    running = IndexRun.objects.filter(corpus=corpus, kind=kind, state=IndexRun.State.RUNNING)
+    running.update(state=state, ended_at=timezone.now(), said=said[:SHOWN], rows=rows)
+
+
+def _give_up(state: IndexState, why: str) -> None:
+    """Forget the generation being built; its tables are dropped by the next ``ensure``."""
+    build = build_of(state)
+    if build is not None:
+        backend().detach(build)
+    state.building, state.build_progress, state.build_high_water = None, 0, 0
+    state.save(update_fields=["building", "build_progress", "build_high_water"])
+    _end_runs(state.corpus, state.kind, IndexRun.State.CANCELLED, why)
+
+
+def fill(*, seconds: float, progress: Callable[[IndexState], None] | None = None, duty: float = 1.0) -> bool:
+    """Return whether every index is filled, after working on them for about so many seconds.
+
+    Those that are paused are left alone. With ``duty`` below 1 others have the write lock for the rest of the time.
+    """
     until = time.monotonic() + seconds
-    for state in IndexState.objects.filter(state=IndexState.State.BUILDING):
+    unpaused = IndexState.objects.filter(paused=False)
+    for state in unpaused.filter(Q(state=IndexState.State.BUILDING) | Q(building__isnull=False)):
         while time.monotonic() < until:
-            done = _fill_chunk(state.corpus, state.kind)
+            started = time.monotonic()
+            done = _fill_chunk(state.corpus, state.kind) and _build_chunk(state.corpus, state.kind)
             if progress is not None:
                 state.refresh_from_db()
                 progress(state)
             if done:
                 break
-            time.sleep(0.001)  # others queue for the write lock
-    return not IndexState.objects.exclude(state=IndexState.State.READY).exists()
+            # Others queue for the write lock.
+            time.sleep(max(0.001, (time.monotonic() - started) * (1 / duty - 1)))
+    left = unpaused.exclude(state=IndexState.State.READY, building=None)
+    return not left.exists()
 
 
 @storage.write
@@ -155,7 +260,48 @@ def _fill_chunk(corpus: str, kind: str) -> bool:
         return False
     state.state, state.built_at = IndexState.State.READY, timezone.now()
     state.save(update_fields=["state", "built_at"])
+    rows = everything(generation.corpus.model).count()
+    _end_runs(corpus, kind, IndexRun.State.DONE, "it has all rows", rows)
     return True
+
+
+@storage.write
+def _build_chunk(corpus: str, kind: str) -> bool:
+    """Return whether nothing is built beside any more, after indexing some rows, or putting the build in its place."""
+    state = IndexState.objects.select_for_update().get(corpus=corpus, kind=kind)
+    build, engine = build_of(state), backend()
+    if build is None or state.paused or state.state != IndexState.State.READY:
+        return True
+    if state.build_progress < state.build_high_water:
+        state.build_progress = engine.fill(build, after=state.build_progress, until=state.build_high_water, most=CHUNK)
+        state.save(update_fields=["build_progress"])
+        return False
+    try:
+        missing, orphans = engine.missing(build, most=CHUNK), engine.orphans(build, most=CHUNK)
+        lost = engine.lost(build, engine.samples(build, gap=None, most=SAMPLED)) if not (missing or orphans) else []
+    except IndexDamaged as error:
+        _give_up(state, error.detail)
+        return True
+    if missing or orphans:
+        engine.index_rows(build, [*missing, *orphans])
+        return False
+    if lost:
+        _give_up(state, f"row {lost[0]} is not found by its own text")
+        return True
+    _swap(state, build)
+    return True
+
+
+def _swap(state: IndexState, build: Generation) -> None:
+    """Let the build serve, in one transaction; the one before it is detached, and dropped afterwards."""
+    backend().detach(generation_of(state))
+    state.generation, state.building = build.number, None
+    state.progress = state.high_water = state.build_high_water
+    state.build_progress = state.build_high_water = 0
+    state.built_at, state.last_error = timezone.now(), ""
+    state.save()
+    rows = everything(build.corpus.model).count()
+    _end_runs(state.corpus, state.kind, IndexRun.State.DONE, "verified, and serving", rows)
 
 
 @storage.write
@@ -165,9 +311,15 @@ def detach(corpus: Corpus, kind: Kind, error: str, *, number: int | None = None)
     Does nothing where another generation than ``number`` serves by now.
     """
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
+    if state is not None and number is not None and number == state.building:
+        _give_up(state, error)
+        return
     if state is None or state.state == IndexState.State.STALE or number not in (None, state.generation):
         return
     backend().detach(generation_of(state))
+    if number is None and state.building is not None:
+        # Which one the write failed at nobody knows.
+        _give_up(state, error)
     state.state, state.last_error = IndexState.State.STALE, error[:SHOWN]
     state.save(update_fields=["state", "last_error"])
     said = f"the {kind} index of {corpus.name} is damaged and was detached: {error}"
@@ -183,6 +335,9 @@ def write_without_damaged(error: DatabaseError, write: Callable[[], R]) -> R:
     """
     if not backend().is_damage(error):
         raise error
+    given_up = _write_without_builds(error, write)
+    if given_up is not None:
+        return given_up.result
     by_corpus = [[(corpus, kind) for kind in KINDS] for corpus in CORPORA.values()]
     singles = [[suspect] for suspects in by_corpus for suspect in suspects]
     for culprits in [*singles, *by_corpus, [suspect for suspects in by_corpus for suspect in suspects]]:
@@ -195,6 +350,27 @@ def write_without_damaged(error: DatabaseError, write: Callable[[], R]) -> R:
             if not backend().is_damage(again):
                 raise
     raise error
+
+
+@dataclass(frozen=True, slots=True)
+class _Written(Generic[R]):
+    result: R
+
+
+def _write_without_builds(error: DatabaseError, write: Callable[[], R]) -> _Written[R] | None:
+    """Return what the write gives once builds that do not serve yet are given up, None where it fails all the same."""
+    builds = list(IndexState.objects.filter(building__isnull=False))
+    if not builds:
+        return None
+    try:
+        with transaction.atomic():
+            for state in IndexState.objects.select_for_update().filter(building__isnull=False):
+                _give_up(state, str(error))
+            return _Written(write())
+    except DatabaseError as again:
+        if not backend().is_damage(again):
+            raise
+    return None
 
 
 def gap_of(state: IndexState) -> tuple[int, int] | None:
@@ -226,19 +402,59 @@ def probe_all() -> list[str]:
     return damaged
 
 
-def rebuild(corpus: Corpus, kind: Kind) -> None:
-    """Begin the index anew. Searches are answered from what is filled and a scan of the rest meanwhile."""
-    _rebuild(corpus, kind, _unreadable(corpus, kind, served=True))
+def rebuild(corpus: Corpus, kind: Kind, *, by: str = "") -> None:
+    """Begin the index anew beside the one that serves, which goes on until the new one has all rows.
+
+    Where none serves, searches are answered from what is filled and a scan of the rest meanwhile.
+    """
+    if not _rebuild_beside(corpus, kind, by):
+        start_over(corpus, kind, by=by)
 
 
 @storage.write
-def _rebuild(corpus: Corpus, kind: Kind, unreadable: Collection[int]) -> None:
+def _rebuild_beside(corpus: Corpus, kind: Kind, by: str) -> bool:
+    state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
+    if state is None or state.state != IndexState.State.READY or not backend().is_whole(generation_of(state)):
+        return False
+    if state.building is None:
+        _begin_beside(state, reason="asked for", by=by)
+    elif state.paused:
+        state.paused = False
+        state.save(update_fields=["paused"])
+    return True
+
+
+def start_over(corpus: Corpus, kind: Kind, *, by: str = "") -> None:
+    """Drop the index and begin it anew. Searches read the rows that are not in it yet."""
+    _start_over(corpus, kind, _unreadable(corpus, kind, served=True), by)
+
+
+@storage.write
+def _start_over(corpus: Corpus, kind: Kind, unreadable: Collection[int], by: str) -> None:
     engine = backend()
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
-    numbers = engine.generations(corpus, kind)
-    for number in numbers:
-        engine.drop(Generation(corpus, kind, number, function_name()), readable=number not in unreadable)
-    _begin(corpus, kind, 1 + max([*numbers, state.generation if state is not None else 0]))
+    number = _next(corpus, kind, state)
+    for old in engine.generations(corpus, kind):
+        engine.drop(Generation(corpus, kind, old, function_name()), readable=old not in unreadable)
+    _begin(corpus, kind, number, reason="asked for", by=by)
+
+
+@storage.write
+def pause(corpus: Corpus, kind: Kind) -> bool:
+    """Return whether there was something to pause. What is being built waits; searches and writes go on."""
+    return _set_paused(corpus, kind, paused=True)
+
+
+@storage.write
+def resume(corpus: Corpus, kind: Kind) -> bool:
+    """Return whether there was something to go on with."""
+    return _set_paused(corpus, kind, paused=False)
+
+
+def _set_paused(corpus: Corpus, kind: Kind, *, paused: bool) -> bool:
+    under_way = Q(state=IndexState.State.BUILDING) | Q(building__isnull=False)
+    found = IndexState.objects.filter(under_way, corpus=corpus.name, kind=kind, paused=not paused)
+    return bool(found.update(paused=paused))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ INSTANCE = {
     "GET /api/indexes",
     "POST /api/indexes/{corpus}/rebuild",
     "POST /api/indexes/{corpus}/verify",
+    "POST /api/indexes/{corpus}/pause",
+    "POST /api/indexes/{corpus}/resume",
     "POST /api/indexes/{corpus}/optimize",
     "POST /api/tidy/rounds",
     "GET /api/tidy/rounds",

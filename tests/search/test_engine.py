@@ -190,7 +190,7 @@ def test_an_index_built_anew_meanwhile_is_not_taken_for_a_damaged_one(
         seen = before(corpus)
         calls.append(corpus.name)
         if len(calls) == 1:
-            maintenance.rebuild(MESSAGES, "words")
+            maintenance.start_over(MESSAGES, "words")
         return seen
 
     monkeypatch.setattr(maintenance, "states", late)
@@ -224,7 +224,7 @@ def test_the_states_are_said_in_one_word(agent: Any, session: Any) -> None:
         return answer.index_state, answer.index_percent
 
     assert said() == ("ready", 100)
-    maintenance.rebuild(MESSAGES, "trigram")
+    maintenance.start_over(MESSAGES, "trigram")
     assert said() == ("rebuilding", 0)
     maintenance.detach(MESSAGES, "words", "seen")
     assert said()[0] == "damaged"

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from memories.models import AuditEntry
-from search.models import IndexState
+from search.models import IndexRun, IndexState
 from search.tasks import keep_indexes
 from tests.factories import MemoryFactory, UserFactory
 from tests.search.indexes import sound
@@ -49,12 +49,29 @@ def test_an_index_is_built_anew_at_the_press_of_a_button(boss: Client) -> None:
     assert "is being built anew" in press(boss, "rebuild", before)
 
     after = words()
-    assert (after.generation, after.state, after.percent) == (before.generation + 1, "building", 0)
+    assert (after.generation, after.state, after.building) == (before.generation, "ready", before.generation + 1)
+    assert "beside the one that serves" in boss.get(LIST).content.decode()
     keep_indexes()
-    assert words().percent == 100
+    assert (words().generation, words().building, words().percent) == (before.generation + 1, None, 100)
+    run = IndexRun.objects.get(corpus="memories", kind="words")
+    assert (run.state, run.started_by, run.rows) == ("done", "user root", 1)
+    assert "verified, and serving" in boss.get("/admin/search/indexrun/").content.decode()
     assert sound()
     entry = AuditEntry.objects.get(verb="index.rebuild")
     assert (entry.actor, entry.target) == ("user root", "index memories words")
+
+
+def test_building_is_paused_and_goes_on(boss: Client) -> None:
+    MemoryFactory.create(content="kestrel")
+    assert "Nothing is being built." in press(boss, "pause", words())
+    press(boss, "rebuild", words())
+    assert "The building waits." in press(boss, "pause", words())
+    keep_indexes()
+    assert (words().building, words().paused) == (2, True)
+    assert "Go on" in boss.get(f"{LIST}{words().pk}/change/").content.decode()
+    assert "The building goes on." in press(boss, "resume", words())
+    keep_indexes()
+    assert (words().generation, words().building) == (2, None)
 
 
 def test_selected_indexes_are_built_anew(boss: Client) -> None:
@@ -62,6 +79,7 @@ def test_selected_indexes_are_built_anew(boss: Client) -> None:
     chosen = sorted(before)[:2]
     boss.post(LIST, {"action": "rebuild_selected", "_selected_action": chosen}, follow=True)
 
+    keep_indexes()
     after = {state.pk: state.generation for state in IndexState.objects.all()}
     assert after == {pk: number + (pk in chosen) for pk, number in before.items()}
 
@@ -84,7 +102,7 @@ def test_errors_are_shown_as_text(boss: Client) -> None:
         assert "\u202e" not in shown
 
 
-@pytest.mark.parametrize("button", ["rebuild", "verify", "optimize"])
+@pytest.mark.parametrize("button", ["rebuild", "pause", "resume", "verify", "optimize"])
 def test_a_button_is_for_superusers_and_for_pressing(boss: Client, button: str) -> None:
     path, before = f"{LIST}{words().pk}/{button}/", words().generation
     assert boss.get(path).status_code == 405

@@ -220,7 +220,7 @@ def test_progress_never_passes_the_high_water() -> None:
 
 @pytest.mark.django_db
 def test_damage_of_an_index_that_no_longer_serves_is_nothing_to_the_one_that_does(agent: Any, rows: Any) -> None:
-    maintenance.rebuild(MESSAGES, "words")
+    maintenance.start_over(MESSAGES, "words")
     maintenance.detach(MESSAGES, "words", "seen by somebody late", number=1)
 
     assert (state_of(MESSAGES, "words").state, state_of(MESSAGES, "words").generation) == ("building", 2)
@@ -299,7 +299,7 @@ def test_killed_while_filling_it_goes_on_where_it_was(store: Path) -> None:
         MemoryFactory.create(agent=agent, content=f"kestrel {n} nests 灯塔")
     for corpus in CORPORA.values():
         for kind in KINDS:
-            maintenance.rebuild(corpus, kind)
+            maintenance.start_over(corpus, kind)
     settings = environment(store, DJANGO_SETTINGS_MODULE="memoryweb.settings")
     kills = 0
     for lines in (1, 7, 20, 45, 70):

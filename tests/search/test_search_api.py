@@ -396,7 +396,12 @@ def test_an_index_is_rebuilt_verified_and_merged(client_for: Any, agent: Any, se
     client = client_for(agent, instance=True)
 
     built = client.send("POST", f"/api/indexes/{corpus}/rebuild").json()["indexes"]
-    assert {(one["corpus"], one["state"], one["generation"]) for one in built} == {(corpus, "building", 2)}
+    assert {(one["corpus"], one["state"], one["generation"], one["building"]) for one in built} == {
+        (corpus, "ready", 1, 2)
+    }
+    paused = client.send("POST", f"/api/indexes/{corpus}/pause").json()["indexes"]
+    assert all(one["paused"] for one in paused)
+    client.send("POST", f"/api/indexes/{corpus}/resume")
     assert len(ids(client, f"/api/search/{corpus}", q="kestrel")) == 1
     keep_indexes()
     checked = client.send("POST", f"/api/indexes/{corpus}/verify").json()["indexes"]
@@ -406,7 +411,7 @@ def test_an_index_is_rebuilt_verified_and_merged(client_for: Any, agent: Any, se
     assert sound()
 
 
-@pytest.mark.parametrize("act", ["rebuild", "verify", "optimize"])
+@pytest.mark.parametrize("act", ["rebuild", "pause", "resume", "verify", "optimize"])
 @pytest.mark.django_db
 def test_acts_on_an_index_need_an_instance_token_and_a_corpus_that_is_there(
     client_for: Any, agent: Any, act: str

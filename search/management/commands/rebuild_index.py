@@ -15,7 +15,7 @@ from search.models import IndexState
 
 
 class Command(BaseCommand):
-    help = "Build the search indexes of a corpus anew, or of both. Searches and writes go on meanwhile."
+    help = "Build the search indexes of a corpus anew beside those that serve, or of both. All else goes on meanwhile."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", nargs="?", choices=list(CORPORA), help="messages or memories (both)")
@@ -29,13 +29,25 @@ class Command(BaseCommand):
             self.stdout.write(f"{state.corpus} {state.kind}: {state.get_state_display()}, {state.percent} %")
 
     def fill(self) -> None:
-        total = sum(state.high_water for state in IndexState.objects.filter(state=IndexState.State.BUILDING))
-        with tqdm(total=total, unit="row", disable=None) as bar:
+        states = list(IndexState.objects.all())
+        with tqdm(total=sum(map(_wanted, states)), unit="row", disable=None) as bar:
             done: dict[str, int] = {}
 
             def show(state: IndexState) -> None:
-                bar.update(state.progress - done.get(str(state), 0))
-                done[str(state)] = state.progress
+                so_far = _filled(state)
+                bar.update(max(0, so_far - done.get(str(state), 0)))
+                done[str(state)] = max(so_far, done.get(str(state), 0))
 
             while not maintenance.fill(seconds=60, progress=show):
                 pass
+
+
+def _wanted(state: IndexState) -> int:
+    """Return how many rows are to be gone through."""
+    if state.building is not None:
+        return state.build_high_water
+    return state.high_water if state.state == IndexState.State.BUILDING else 0
+
+
+def _filled(state: IndexState) -> int:
+    return state.build_progress if state.building is not None else state.progress
