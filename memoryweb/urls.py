@@ -12,6 +12,7 @@ from memoryweb.api import api
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="review"), name="home"),
     path("", include("tidy.urls")),
+    path("", include("search.urls")),
     path("login/", guarded(LoginView.as_view(redirect_authenticated_user=True)), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("api/", api.urls),
