@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memories import audit
 from memories.access import Actor
-from search import maintenance
+from search import maintenance, tasks
 from search.backends.base import Kind
 from search.corpora import Corpus
 from search.maintenance import Verdict
@@ -13,6 +13,7 @@ from search.maintenance import Verdict
 def rebuild(corpus: Corpus, kind: Kind, *, actor: Actor) -> None:
     """Begin the index anew beside the one that serves; the worker fills it."""
     maintenance.rebuild(corpus, kind, by=actor.name)
+    tasks.go_on()
     _record("rebuild", corpus, kind, actor, "begun")
 
 
@@ -28,6 +29,7 @@ def resume(corpus: Corpus, kind: Kind, *, actor: Actor) -> bool:
     """Return whether a build goes on."""
     done = maintenance.resume(corpus, kind)
     if done:
+        tasks.go_on()
         _record("resume", corpus, kind, actor, "resumed")
     return done
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django_q.models import OrmQ
 
+from memories.access import Actor
 from memories.models import Memory, Message
-from search import maintenance
+from search import acts, maintenance, tasks
 from search.backends import backend
 from search.backends.base import Generation
 from search.corpora import CORPORA, MESSAGES, Corpus
@@ -169,7 +171,7 @@ def test_a_write_that_fails_at_a_build_gives_it_up_and_is_kept(corpus: Corpus, k
         cursor.execute(f'DROP TABLE "{build.table}_data"')
     connection.close()
     from memories import remember, transcripts
-    from memories.access import Actor, create_token, principal_of_token
+    from memories.access import create_token, principal_of_token
     from memories.schemas import MemoryIn
 
     if corpus is MESSAGES:
@@ -185,6 +187,21 @@ def test_a_write_that_fails_at_a_build_gives_it_up_and_is_kept(corpus: Corpus, k
     assert len(found(agent, corpus, "kestrel")) == 1
     keep_indexes()
     assert sound()
+
+
+@pytest.mark.django_db
+def test_the_worker_is_called_at_once_and_goes_on_in_short_tasks(agent: Any, rows: Any, monkeypatch: Any) -> None:
+    acts.rebuild(MESSAGES, "words", actor=Actor("user rita"))
+    acts.rebuild(MESSAGES, "trigram", actor=Actor("user rita"))
+    assert [task.func() for task in OrmQ.objects.all()] == ["search.tasks.keep_indexes"]
+    OrmQ.objects.all().delete()
+    monkeypatch.setattr(tasks, "SECONDS", 0.0)
+    assert keep_indexes().endswith("filled=false")
+    assert OrmQ.objects.count() == 1
+    OrmQ.objects.all().delete()
+    monkeypatch.undo()
+    assert keep_indexes().endswith("filled=true")
+    assert not OrmQ.objects.exists()
 
 
 @pytest.mark.django_db
