@@ -28,6 +28,8 @@ class Corpus:
     unindexed: tuple[str, str] | None = None
     thread: str | None = None
     live: Q | None = None
+    # There is an index of (workspace, partition, time, id).
+    has_time_index: bool = False
 
     @property
     def table(self) -> str:
@@ -46,6 +48,7 @@ MESSAGES = Corpus(
     unindexed=("role", "tool"),
     thread="session_id",
     live=Q(active=True) | Q(compacted=True),
+    has_time_index=True,
 )
 MEMORIES = Corpus("memories", Memory, ("content", "subject"), "updated_at")
 CORPORA = {corpus.name: corpus for corpus in (MESSAGES, MEMORIES)}

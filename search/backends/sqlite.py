@@ -286,11 +286,15 @@ class SqliteBackend(SearchBackend):
         index, time = quote(generation.table), quote(generation.corpus.time)
         table = quote(generation.corpus.table)
         direction = "ASC" if by_time == "oldest" else "DESC"
-        order = f"{index}.rowid DESC" if by_time is None else f"{table}.{time} {direction}, {table}.id {direction}"
-        sql, parameters = self._matching(generation, f"{table}.id, {table}.{time}", expression, condition, gap)
-        sql += f" ORDER BY {order}"
-        if most is not None:
-            sql, parameters = f"{sql} LIMIT %s", [*parameters, most]
+        matching, parameters = self._matching(generation, f"{table}.id, {table}.{time}", expression, condition, gap)
+        limit = "" if most is None else f" LIMIT {int(most)}"
+        sql = f"{matching} ORDER BY {index}.rowid {direction}{limit}"
+        if by_time is not None:
+            quick = self._by_time(generation, condition, sql, parameters, most, by_time)
+            if quick is not None:
+                yield from quick
+                return
+            sql = f"{matching} ORDER BY {table}.{time} {direction}, {table}.id {direction}{limit}"
         try:
             with connection.cursor() as cursor:
                 cursor.execute(sql, parameters)
@@ -303,6 +307,48 @@ class SqliteBackend(SearchBackend):
                 for _ in self._rows(f"SELECT rowid FROM {index} WHERE {index} MATCH %s", [expression], generation):
                     pass
             raise
+
+    def _by_time(
+        self,
+        generation: Generation,
+        condition: Condition,
+        sql: str,
+        parameters: Sequence[Any],
+        most: int | None,
+        by_time: Literal["newest", "oldest"],
+    ) -> list[Found] | None:
+        """Return the first rows in the order of time, None where that takes sorting all that match.
+
+        Rows mostly come in the order of time, and the index gives them by id without sorting. That is the order of time
+        too where all rows beyond the last one are older (of the oldest first: newer) than every one that was read.
+        """
+        corpus = generation.corpus
+        if not corpus.has_time_index or condition.partitions is None:
+            return None
+        newest = by_time == "newest"
+        found = sorted(
+            (Found(int(id_), str(time)) for id_, time in self._rows(sql, parameters, generation)),
+            key=lambda one: (one.time, one.id),
+            reverse=newest,
+        )
+        if not found or most is None or len(found) < most:
+            return found
+        last = min(one.id for one in found) if newest else max(one.id for one in found)
+        beyond, direction = ("<", "DESC") if newest else (">", "ASC")
+        for partition in condition.partitions:
+            # Read along its index from the end that was asked for.
+            times = f"""
+                SELECT {quote(corpus.time)} FROM {quote(corpus.table)}
+                WHERE workspace_id = %s AND partition = %s AND id {beyond} %s
+                ORDER BY {quote(corpus.time)} {direction}
+                LIMIT 1
+            """
+            with connection.cursor() as cursor:
+                cursor.execute(times, [condition.workspace_id, partition, last])
+                row = cursor.fetchone()
+            if row is not None and (str(row[0]) >= found[-1].time if newest else str(row[0]) <= found[-1].time):
+                return None
+        return found
 
     def _labelled(self, generation: Generation, root: Node, condition: Condition) -> str | None:
         expression = self._expression(generation, root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -115,6 +116,28 @@ def test_a_question_with_a_symbol_is_ranked_by_its_words(agent: Any, session: An
     say(session, "the weather is fine")
     assert ask(agent, MESSAGES, "when does the harbour kettle sing 🍵", match="any").hits[0].id == first
     assert ask(agent, MESSAGES, "the harbour kettle 98°C", match="any").hits[0].id == first
+
+
+@pytest.mark.parametrize("spread", [0, 3, 5000])
+@pytest.mark.django_db
+def test_by_time_many_rows_stand_in_order_whenever_they_were_written(agent: Any, session: Any, spread: int) -> None:
+    pick = random.Random(spread)
+    times = [n + pick.randint(-spread, spread) for n in range(2 * WINDOW + 200)]
+    Message.objects.bulk_create(
+        Message(
+            session=session,
+            workspace=agent.workspace,
+            partition=agent.partition,
+            role="user",
+            content="kettle",
+            timestamp=NOON + timedelta(seconds=time),
+        )
+        for time in times
+    )
+    ordered = list(Message.objects.order_by("timestamp", "pk").values_list("pk", flat=True))
+    for sort, expected in (("newest", ordered[::-1]), ("oldest", ordered)):
+        for offset in (0, 900):
+            assert found(agent, MESSAGES, "kettle", sort=sort, offset=offset) == expected[offset : offset + 100]
 
 
 @pytest.mark.django_db
