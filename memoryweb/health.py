@@ -13,6 +13,9 @@ from django.views.decorators.http import require_safe
 
 from memories.wire import to_json
 from memoryweb.models import Heartbeat
+from search.corpora import CORPORA
+from search.engine import state_in_words
+from search.maintenance import states
 
 WORKER_LATE = timedelta(seconds=150)
 """The worker beats once a minute; later than this it is not working."""
@@ -28,15 +31,20 @@ def live(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 where the database answers; ``degraded`` where the worker does not. 503 where memories cannot be read."""
+    """200 where the database answers; ``degraded`` where the worker does not, or an index is damaged.
+
+    503 where memories cannot be read.
+    """
     try:
         beat = Heartbeat.objects.filter(name="worker").first()
+        indexes = {name: state_in_words(states(corpus)) for name, corpus in CORPORA.items()}
         database = {"vendor": connection.vendor, "version": database_version()}
     except DatabaseError as error:
         return _answer({"status": "unavailable", "database": {"error": type(error).__name__}}, status=503)
     worker = worker_state(beat)
-    status = "ready" if worker["state"] == "working" else "degraded"
-    return _answer({"status": status, "database": database, "worker": worker})
+    is_well = worker["state"] == "working" and "damaged" not in indexes.values()
+    status = "ready" if is_well else "degraded"
+    return _answer({"status": status, "database": database, "worker": worker, "indexes": indexes})
 
 
 def worker_state(beat: Heartbeat | None) -> dict[str, Any]:

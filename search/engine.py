@@ -151,7 +151,7 @@ def _run(
     resolve: Resolve | None,
 ) -> Answer:
     percent = min((state.percent for state in states.values()), default=0)
-    state = _state_in_words(states)
+    state = state_in_words(states)
     if query.root is None:
         return Answer([], query, chosen, 0, True, True, None, None, state, percent, None, _ms(started))
     condition = backend().condition(corpus, rows, workspace_id=principal.workspace_id, partitions=principal.partitions)
@@ -224,7 +224,8 @@ def _ms(started: float) -> float:
     return round(1000 * (time.monotonic() - started), 1)
 
 
-def _state_in_words(states: dict[Kind, IndexState]) -> str:
+def state_in_words(states: dict[Kind, IndexState]) -> str:
+    """Return whether a corpus's indexes are ``ready``, ``rebuilding`` or ``damaged``: searches are right in each."""
     found = {state.state for state in states.values()}
     if not states or IndexState.State.STALE in found:
         return "damaged"

@@ -76,6 +76,9 @@ def apply(
             revisions.change(part.memory, fields, by=by, now=now, verb=verb, reason=candidate.reason, touch=False)
             part.applied_revision = part.memory.revision
             part.save(update_fields=["applied_revision"])
+            if part.memory.status != Status.ACTIVE:
+                # Active again, it has a revision that no round has seen, and gets them back.
+                PairingKey.objects.filter(memory=part.memory).delete()
     _decide(candidate, Candidate.Status.APPLIED, by=by, now=now, reason=reason, batch=batch, auto=auto)
     return Outcome(candidate_id)
 

@@ -21,7 +21,7 @@ def dry_run(*, now: datetime, progress: Callable[[int], object] = lambda looked:
     keyed: dict[Place, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     found: dict[str, Proposal] = {}
     after = looked = 0
-    while chunk := list(rounds.changed(after=after)[: rounds.CHUNK]):
+    while chunk := list(rounds.changed(since=now, after=after)[: rounds.CHUNK]):
         after = chunk[-1].pk
         keys = {memory: keys_of(memory) for memory in chunk}
         for memory, its in keys.items():

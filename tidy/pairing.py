@@ -99,7 +99,7 @@ class Partners:
         return {memory: sorted(others, key=precedence) for memory, others in of_subject.items()}
 
     def _sharing(self, keys: Collection[str]) -> dict[str, list[int]]:
-        """Return the first memories that have each key, a few more than are compared."""
+        """Return the first active memories that have each key, a few more than are compared."""
         return {key: list(self._having(key)) for key in sorted(keys)}
 
     def _having(self, key: str) -> Iterator[int]:
@@ -107,11 +107,19 @@ class Partners:
 
         def build(values: dict[str, Any]) -> QuerySet[Any]:
             rows = PairingKey.objects.filter(
-                workspace_id=values["workspace"], partition=values["partition"], key=values["key"]
+                workspace_id=values["workspace"],
+                partition=values["partition"],
+                key=values["key"],
+                memory__status=values["status"],
             )
             found: QuerySet[Any] = rows.order_by("memory_id").values("memory_id")[:most]
             return found
 
-        asked: dict[str, prepared.Value] = {"workspace": self.workspace_id, "partition": self.partition, "key": key}
+        asked: dict[str, prepared.Value] = {
+            "workspace": self.workspace_id,
+            "partition": self.partition,
+            "key": key,
+            "status": Status.ACTIVE.value,
+        }
         for row in prepared.rows(("sharing", most), asked, build):
             yield row["memory_id"]

@@ -37,6 +37,8 @@ WALK_DAYS = 1
 """In about so many days all that has not changed is looked at again: with time, memories expire and events are over."""
 WALK_LEAST = 500
 WITHDRAWN_AT_ONCE = 500
+UNSETTLED = 0
+"""Noted as the version of the rules where another merge stood in the way: the memory is looked at in the next round."""
 
 
 def start(*, by: Actor, now: datetime) -> Round | None:
@@ -149,14 +151,14 @@ class _Walk:
             _mark(self.round, now, candidates_truncated=True)
             return 0
         if self.round.scanned - self.round.walked < self.config.roundScanLimit:
-            rows = list(changed(after=self.after)[:CHUNK])
+            rows = list(changed(since=self.round.started_at, after=self.after)[:CHUNK])
             if not rows and self.after:
                 # What was written meanwhile behind the place where this walk stands.
-                rows = list(changed()[:CHUNK])
+                rows = list(changed(since=self.round.started_at)[:CHUNK])
             if rows:
                 self.after = rows[-1].pk
                 return self._look(rows, now, pairs=True)
-        elif changed().exists():
+        elif changed(since=self.round.started_at).exists():
             _mark(self.round, now, scan_truncated=True)
         others = self._others()
         return self._look(others, now, pairs=False) if others else 0
@@ -165,8 +167,12 @@ class _Walk:
         """Return memories that have not changed, those looked at longest ago first."""
         left = max(WALK_LEAST, Looked.objects.count() // (24 * WALK_DAYS)) - self.round.walked
         before = Looked.objects.filter(at__lt=self.round.started_at, memory__status=Status.ACTIVE)
-        ids = list(before.order_by("at").values_list("pk", flat=True)[: max(0, min(left, CHUNK))])
-        return list(everything(Memory).filter(pk__in=ids).order_by("pk"))
+        as_looked_at = before.filter(memory__revision=F("revision"), rules=RULES_VERSION)
+        some = as_looked_at.order_by("at").values_list("pk", "revision")[: max(0, min(left, CHUNK))]
+        revisions = dict(some)
+        rows = everything(Memory).filter(pk__in=revisions).order_by("pk")
+        # What has changed in this moment is not passed over: it is compared with others too.
+        return [memory for memory in rows if memory.revision == revisions[memory.pk]]
 
     def _look(self, memories: Sequence[Memory], now: datetime, *, pairs: bool) -> int:
         compared = _compared(memories) if pairs else {}
@@ -200,9 +206,10 @@ class _Found:
     proposals: list[Proposal]
 
 
-def changed(*, after: int = 0) -> QuerySet[Memory]:
-    """Return active memories that no round has looked at as they are now, with these rules."""
-    looked = Looked.objects.filter(memory=OuterRef("pk"), revision=OuterRef("revision"), rules=RULES_VERSION)
+def changed(*, since: datetime, after: int = 0) -> QuerySet[Memory]:
+    """Return active memories that no round has looked at as they are now, with these rules; or at all since then."""
+    settled = Q(rules=RULES_VERSION) | Q(rules=UNSETTLED, at__gte=since)
+    looked = Looked.objects.filter(settled, memory=OuterRef("pk"), revision=OuterRef("revision"))
     return everything(Memory).filter(~Exists(looked), pk__gt=after, status=Status.ACTIVE).order_by("pk")
 
 
@@ -218,8 +225,11 @@ def _write(round: Round, found: Sequence[_Found], now: datetime, *, walked: int)
     ids |= {one.memory.pk for one in found}
     now_at = dict(everything(Memory).filter(pk__in=ids, status=Status.ACTIVE).values_list("pk", "revision"))
     proposed = 0
+    unsettled: set[int] = set()
     for one in found:
         for proposal in one.proposals:
+            if proposal.action == "merge" and one.memory != proposal.sources[0] and _is_merging(proposal.sources[0]):
+                unsettled.add(one.memory.pk)
             if all(now_at.get(memory.pk) == memory.revision for memory in proposal.memories):
                 proposed += _write_candidate(round, proposal, now)
     Looked.objects.bulk_create(
@@ -227,7 +237,7 @@ def _write(round: Round, found: Sequence[_Found], now: datetime, *, walked: int)
             Looked(
                 memory=one.memory,
                 revision=one.memory.revision,
-                rules=RULES_VERSION,
+                rules=UNSETTLED if one.memory.pk in unsettled else RULES_VERSION,
                 at=now,
             )
             for one in found

@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from memoryweb.health import WORKER_LATE
 from memoryweb.models import Heartbeat
+from search import maintenance
+from search.corpora import MEMORIES
 
 
 def test_live_needs_no_database(client: Any) -> None:
@@ -65,3 +67,14 @@ def test_ready_is_503_where_memories_cannot_be_read(client: Any) -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE away RENAME TO memoryweb_heartbeat")
+
+
+def test_ready_tells_how_the_indexes_are(client: Any, db: None) -> None:
+    Heartbeat.objects.create(name="worker", at=timezone.now())
+    whole = client.get("/health/ready").json()
+    assert (whole["status"], whole["indexes"]) == ("ready", {"messages": "ready", "memories": "ready"})
+
+    maintenance.detach(MEMORIES, "words", "seen")
+    broken = client.get("/health/ready")
+    assert broken.status_code == 200
+    assert (broken.json()["status"], broken.json()["indexes"]["memories"]) == ("degraded", "damaged")

@@ -13,7 +13,7 @@ from memories.models import Memory, Status
 from tests.factories import AgentFactory, MemoryFactory
 from tests.tidy.rounds import NOW, pending, run, settings_file
 from tidy import rounds
-from tidy.models import Candidate, Looked, Round
+from tidy.models import Candidate, Looked, PairingKey, Round
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +71,19 @@ def test_many_equal_ones_go_into_one(agent: Any) -> None:
 
     assert list(Memory.objects.filter(status=Status.ACTIVE)) == [best]
     assert not pending().exists()
+
+
+def test_a_copy_that_comes_late_finds_the_one_that_stayed(agent: Any) -> None:
+    for number in range(25):
+        MemoryFactory.create(agent=agent, content="The kettle is red.", importance=4 if number == 24 else 3)
+    for hour in range(6):
+        run(NOW + timedelta(hours=hour))
+    assert Memory.objects.get(status=Status.ACTIVE).importance == 4
+    late = MemoryFactory.create(agent=agent, content="the kettle is red")
+    run(NOW + timedelta(hours=7))
+    late.refresh_from_db()
+    assert late.status == Status.MERGED
+    assert PairingKey.objects.values("memory").distinct().count() == 1
 
 
 def test_a_past_event_is_archived_and_a_habit_is_not(agent: Any) -> None:
