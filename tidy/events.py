@@ -14,8 +14,9 @@ from datetime import date, timedelta
 
 from tidy import language
 from tidy.dates import MONTH_NAMES, dates
-from tidy.facts import LONGEST, Token, statements
+from tidy.facts import LONGEST, statements
 from tidy.language import runs_of, words
+from tidy.tokens import Token
 
 WORDS_MAX = 16
 """A longer statement tells more than one thing."""

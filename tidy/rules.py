@@ -16,8 +16,10 @@ from typing import Literal
 
 from tidy import facts, language
 from tidy.events import Event, looks_like_habit, one_off_event, possible_event
-from tidy.facts import LONGEST, Statement, Token, equivalence, equivalence_key, is_free_in_order, statements
+from tidy.facts import LONGEST, Statement, equivalence_key, statements
 from tidy.kinds import KindVerdict, kind_of
+from tidy.sameness import equivalence, is_free_in_order, pairs_of
+from tidy.tokens import Token
 
 __all__ = [
     "RULES_VERSION",
@@ -37,7 +39,7 @@ __all__ = [
     "veto_low_confidence",
 ]
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised whenever a verdict may change: memories are then looked at again."""
 UNSURE = 0.94
 """The highest similarity of what is not equivalent."""
@@ -47,6 +49,8 @@ FEW_MISSING = 2
 LEAST_INSIDE = 4
 """Words of a text that another one may have and more: thanks and headings stand in many others."""
 FRAMES = 3
+FRAMED = 80
+"""Words of a statement that may name something there can be one of; longer ones tell stories."""
 STATED = 6
 """Statements of a text that each are a key; a longer text is found by its ends."""
 SHOWN = 200
@@ -185,7 +189,7 @@ def _compared(
     first: Sequence[Statement], second: Sequence[Statement]
 ) -> tuple[list[Statement], list[Statement], list[Statement]]:
     """Return the statements of both, those of the first alone and those of the second alone."""
-    found = facts.pairs_of(first, second)
+    found = pairs_of(first, second)
     left, right = {place for place, _, _ in found}, {place for _, place, _ in found}
     return (
         [first[place] for place in sorted(left)],
@@ -347,6 +351,19 @@ def _contradiction(first: Sequence[Statement], second: Sequence[Statement]) -> t
 
 
 _OPPOSITES = {pair for one, other in language.OPPOSITES for pair in ((one, other), (other, one))}
+
+
+def _sides() -> dict[str, str]:
+    """Return what each word and all of its opposites have in common: the first of them."""
+    sides: dict[str, str] = {}
+    for pair in language.OPPOSITES:
+        known = {sides.get(word, word) for word in pair}
+        together = {*pair, *(word for word, first in sides.items() if first in known)}
+        sides |= dict.fromkeys(together, min(together))
+    return sides
+
+
+_SIDES = _sides()
 _CHANGING = language.ARTICLES | language.words("only just half step ex nur halb ehemals 了 的 得 地 着 过 只 半 也")
 _SINGLE = language.words(
     "port limit rent deadline address version name birthday age price password hint budget timezone capital language "
@@ -412,13 +429,15 @@ def contradiction_keys(text: str) -> tuple[str, ...]:
     tokens = found[0].tokens
     masked = [_masked(token) for token in tokens]
     keys = [facts.digest("m " + " ".join(word for word in _singular(masked) if word))]
+    if len(tokens) > FRAMED:
+        return tuple(keys)
     for place in range(1, len(tokens)):
         if len(keys) > FRAMES:
             break
         if _is_single_valued(tokens, place):
             keys.append(facts.digest(f"f {' '.join(facts.loose(token) for token in tokens[:place])}"))
     for place, token in enumerate(tokens):
-        other = next((min(pair) for pair in _OPPOSITES if token.text.casefold() == pair[0]), None)
+        other = _SIDES.get(token.text.casefold())
         if other is not None and len(keys) <= FRAMES:
             keys.append(facts.digest("o " + " ".join([*masked[:place], other, *masked[place + 1 :]])))
     return tuple(dict.fromkeys(keys))

@@ -74,6 +74,58 @@ different | A king ruled. | The king ruled.
 different | The offset is -5. | The offset is 5.
 different | Ship 3-5 boxes. | Ship 35 boxes.
 different | Perhaps the bridge is open. | The bridge is open.
+merge | The lamp (old) is red. | The lamp old is red.
+merge | The heater, bought in Bari, hums. | The heater bought in Bari hums.
+merge | Currently, the pier is shut. | The pier is currently shut.
+merge | However, the pier is shut. | The pier is shut.
+merge | Nora has goats, cats and dogs. | Nora has dogs, goats and cats.
+merge | The API is down. | API is down.
+different | Takes .5 mg at noon. | Takes 5 mg at noon.
+different | The offset is - 5 at noon. | The offset is 5 at noon.
+different | - 5 is the offset. | 5 is the offset.
+different | The result is 10 - 5 here. | The result is 10 5 here.
+different | The range is 10,20 here. | The range is 10 20 here.
+different | The score is (5) 3. | The score is 5 (3).
+different | Team A won the cup. | Team won the cup.
+different | Vitamin A deficiency is rare. | Vitamin deficiency is rare.
+different | Plan a is fine. | Plan is fine.
+different | Nora is in charge of Omar. | Nora is in the charge of Omar.
+different | The cats like milk. | Cats like milk.
+different | The two sons live in Linz. | Two sons live in Linz.
+different | There is a room for Omar. | There is room for Omar.
+different | The water is cold. | Water is cold.
+different | Omar stayed a while. | Omar stayed while.
+different | Nora won the second prize. | Nora won second prize.
+different | The Polish is on the left. | Polish is on the left.
+different | Until now Omar was in the attic. | Until Omar was in the attic.
+different | Now and then Omar is in Bari. | And then Omar is in Bari.
+different | However hard it is, Ivo is calm. | Hard it is, Ivo is calm.
+different | Ivo is currently not in Bari. | Ivo is not in Bari.
+different | Nora is now in Graz and Omar is in Linz. | Nora is in Graz and Omar is now in Linz.
+different | Patch it NOW. | Patch it.
+different | Nora has also told Omar. | Nora has told also Omar.
+different | No, the gate is open. | No the gate is open.
+different | Ivo, said Nora, is late. | Ivo said Nora is late.
+different | The pupils, who passed, left. | The pupils who passed left.
+different | Ask Nora, Omar. | Ask Nora Omar.
+different | The shop is (not) open. | The shop is not open.
+different | Nora calls f(x) here. | Nora calls f x here.
+different | Nora reads a[0] here. | Nora reads a 0 here.
+different | Nora got the job :( | Nora got the job :)
+different | Graz -> Linz is full. | Graz > Linz is full.
+different | The blood type is A- for Omar. | The blood type is A for Omar.
+different | Nora knows .NET well. | Nora knows NET well.
+different | [ ] call the plumber | call the plumber
+different | if x:\n    y\nz | if x:\n    y\n    z
+different | Nora likes tea. Is 41. Ivo likes ale. Lives in Linz. | Nora likes tea. Lives in Linz. Ivo likes ale. Is 41.
+different | Ivo has a dog. The dog is old. Nora has a cat. | The dog is old. Nora has a cat. Ivo has a dog.
+different | Nora is 41. Another sister is 30. | Another sister is 30. Nora is 41.
+different | Nora has quit. Omar has left. | Omar has left. Nora has quit.
+different | Today is Monday. Omar is away. | Omar is away. Today is Monday.
+different | Omar has laughed, cried and left. | Omar has left, laughed and cried.
+different | Omar first uses tar, gzip and scp. | Omar first uses scp, gzip and tar.
+different | The twenty five cats are here. | The 20 5 cats are here.
+different | An elf is in Graz. | An 11 is in Graz.
 """
 
 DE = r"""
@@ -94,7 +146,8 @@ merge | Die Lampe (alt) ist grün. | Die Lampe alt ist grün
 merge | Nora arbeitet bei Lumen. Nora wohnt in Graz. | Nora wohnt in Graz. Nora arbeitet bei Lumen.
 merge | Der E-Mail-Server läuft. | Der E-Mail Server läuft.
 merge | Das Tor schließt nicht! | Das Tor schließt nicht.
-merge | Nora trinkt Tee, Kaffee und Saft. | Nora trinkt Tee Kaffee und Saft.
+merge | Der Hof ist groß, aber der Garten klein. | Der Hof ist groß aber der Garten klein.
+different | Omar mag Nora, Ivo und Luc. | Omar mag Nora Ivo und Luc.
 merge | Ｎｕｔｚｔ Ｖｉｍ auf dem Server | Nutzt Vim auf dem Server
 merge | Omar wohnt in Wien · Nord. | Omar wohnt in Wien Nord.
 merge | Das Büro ist aktuell zu. | Das Büro ist zu.
@@ -144,6 +197,24 @@ different | Der Termin ist um halb neun. | Der Termin ist um neun.
 different | Den Brief schrieb die Mutter. | Der Brief schrieb die Mutter.
 different | Eine Frau rief an. | Die Frau rief an.
 different | Alle Lampen brennen. | Manche Lampen brennen.
+merge | Der Topf (alt) steht im Keller. | Der Topf alt steht im Keller.
+merge | Aerzte sind gern im Garten. | Ärzte sind gern im Garten.
+merge | Nora hat Ziegen, Hunde und Katzen. | Nora hat Hunde, Katzen und Ziegen.
+different | Das Licht ist an im Keller. | Das Licht ist im Keller.
+different | Omar hängt an Nora. | Omar hängt Nora.
+different | Omar ist jetzt nicht im Garten. | Omar ist nicht im Garten.
+different | Ab jetzt ist Omar Chef. | Ab ist Omar Chef.
+different | Luc ist jetzt Chef und Nora ist weg. | Luc ist Chef und Nora ist jetzt weg.
+different | Hängen, nicht laufen lassen. | Hängen nicht, laufen lassen.
+different | Hana denkt, nicht Omar ist schuld. | Hana denkt nicht, Omar ist schuld.
+different | Wir essen, Opa. | Wir essen Opa.
+different | 1. Mai ist frei. | 2. Mai ist frei.
+different | Der Lehrer(in) Graz ist da. | Der Lehrer in Graz ist da.
+different | Omar hat Blutgruppe A- | Omar hat Blutgruppe A
+different | Frau Mueller kennt Frau Müller. | Frau Müller kennt Frau Mueller.
+different | Omar hat gelacht, geweint und geschlafen. | Omar hat geschlafen, gelacht und geweint.
+different | Nora ist gegangen. Omar ist gekommen. | Omar ist gekommen. Nora ist gegangen.
+different | Heute ist Montag. Nora ist krank. | Nora ist krank. Heute ist Montag.
 """
 
 ZH = r"""
@@ -216,6 +287,19 @@ different | 暗号是“红门” | 暗号是“红们”
 different | 文档在https://docs.example/v1 | 文档在https://docs.example/v2
 different | 也许桥开着 | 桥开着
 different | 偏移是-5 | 偏移是5
+merge | 小诺有两只猫（黑） | 小诺有两只猫黑
+different | 小店有三种苹果、梨和李子 | 小店有三种梨、苹果和李子
+different | 他有三个哥哥、姐姐和弟弟 | 他有三个姐姐、哥哥和弟弟
+different | 依次使用甲、乙和丙 | 依次使用丙、乙和甲
+different | 发动机功率是5mW | 发动机功率是5MW
+different | 下雨天，留客天，留我不留 | 下雨天留客，天留我，不留
+different | 我不，想去 | 我，不想去
+different | 小诺、小陆去林茨 | 小诺小陆去林茨
+different | 血型是A- | 血型是A
+different | 温度是 - 5度 | 温度是 5度
+different | 小诺喜欢茶。住在格拉茨。小陆喜欢酒。住在林茨。 | 小诺喜欢茶。住在林茨。小陆喜欢酒。住在格拉茨。
+different | 小诺有猫。小陆有狗了。 | 小陆有狗了。小诺有猫。
+different | 今天是周一。小诺有空。 | 小诺有空。今天是周一。
 """
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tidy.pairs import DE, EN, ZH, pairs
-from tidy.facts import equivalence
 from tidy.rules import (
     contradiction_keys,
     equivalence_key,
@@ -19,6 +18,7 @@ from tidy.rules import (
     near_keys,
     veto_low_confidence,
 )
+from tidy.sameness import equivalence
 
 ALL = [pair for text in (EN, DE, ZH) for pair in pairs(text)]
 
