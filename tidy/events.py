@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from tidy import language
+from tidy import happened_de, happened_en, happened_zh, language
 from tidy.dates import MONTH_NAMES, dates
 from tidy.facts import LONGEST, statements
 from tidy.language import runs_of, words
@@ -33,29 +33,24 @@ class Event:
 
 HABITS = words(
     "every each daily weekly monthly yearly annual annually nightly hourly always usually often sometimes "
-    "rarely seldom "
-    "never normally generally typically regularly occasionally mostly tend tends tended habit habits "
-    "habitually routine "
-    "routinely whenever frequently constantly repeatedly weekday weekdays weekends weekend mornings evenings "
-    "afternoons "
-    "nights mondays tuesdays wednesdays thursdays fridays saturdays sundays used would ever anymore again "
-    "once twice times "
-    "per most many several lots other years months weeks days "
-    "jede jeden jedes jedem jeder täglich wöchentlich monatlich jährlich nächtlich stündlich immer meist "
-    "meistens oft häufig "
+    "rarely seldom never normally generally typically regularly occasionally mostly tend tends tended habit "
+    "habits habitually routine routinely whenever frequently constantly repeatedly weekday weekdays weekends "
+    "weekend mornings evenings afternoons nights mondays tuesdays wednesdays thursdays fridays saturdays "
+    "sundays used would ever anymore again once twice times per most many weeknight weeknights summers winters "
+    "nowadays lately recently whole entire season several lots other years months weeks days jede jeden jedes "
+    "jedem jeder täglich wöchentlich monatlich jährlich nächtlich stündlich immer meist meistens oft häufig "
     "manchmal selten nie niemals normalerweise gewöhnlich üblicherweise regelmäßig gelegentlich ständig "
-    "dauernd ab gewohnheit "
-    "gewohnheiten routine werktags wochentags wochenends morgens abends mittags nachts vormittags "
-    "nachmittags montags "
-    "dienstags mittwochs donnerstags freitags samstags sonnabends sonntags pflegte pflegt gern gerne alle "
-    "wieder erneut "
-    "einmal zweimal dreimal mal mehrmals jeweils fast gewohnt"
+    "dauernd ab gewohnheit gewohnheiten routine werktags wochentags wochenends morgens abends mittags nachts "
+    "vormittags nachmittags montags dienstags mittwochs donnerstags freitags samstags sonnabends sonntags "
+    "pflegte pflegt gern gerne alle wieder erneut einmal zweimal dreimal mal mehrmals jeweils fast gewohnt "
+    "stets sommers winters feiertags tagelang wochenlang monatelang jahrelang stundenlang neuerdings"
 )
 HABIT_RUNS = runs_of(
-    "习惯 经常 常常 常年 常态 常在 常去 时常 往往 总是 反复 长期 一直 持续 例行 惯例 每 天天 作息 规律 "
-    "平时 平常 一向 向来 从来 从不 通常 大多 有时 偶尔 偏向 偏好 倾向 喜欢 一般 很少 周一 周二 周三 周四 "
-    "周五 周六 周日 周末 星期 工作日 饭后 睡前 以来 定期 准时 隔周 隔天 时不时 一到 一年一度 常 总 爱 又 "
-    "一次 两次 几次 多次 晨跑 坚持 都 老是 动不动 习 晚上都 早上都"
+    "习惯 经常 常常 常年 常态 常在 常去 时常 往往 总是 反复 长期 一直 持续 例行 惯例 每 天天 作息 规律 平时 "
+    "平常 一向 向来 从来 从不 通常 大多 有时 偶尔 偏向 偏好 倾向 喜欢 一般 很少 周一 周二 周三 周四 周五 周六 "
+    "周日 周末 星期 工作日 饭后 睡前 以来 定期 准时 隔周 隔天 时不时 一到 一年一度 常 总 爱 又 一次 两次 几次 "
+    "多次 晨跑 坚持 最近 近来 近日 这阵子 这段 整天 凡是 照例 依旧 依然 年年 月月 夜夜 频繁 时时 不时 隔三差五 "
+    "三天两头 都 老是 动不动 习 晚上都 早上都"
 )
 LASTING = words(
     "is are has have having been being since until still now already yet ago forever permanently finally who "
@@ -76,95 +71,12 @@ LASTING_RUNS = runs_of(
     "没 不 未 无 别 非 吗 呢 今天 昨天 明天 新 恋 怀孕 学会 完成 认识 同意 答应 合同 公司 关闭 删除 部署 "
     "上线 迁移 取消 拿到 考"
 )
-HARMLESS_RUNS = runs_of("会议 聚会 年会 音乐会 演唱会 晚会 非常 还原 要塞 不锈钢 新闻 新鲜 公会")
+HARMLESS_RUNS = runs_of("没睡好 睡得不好 会议 聚会 年会 音乐会 演唱会 晚会 非常 还原 要塞 不锈钢 新闻 新鲜 公会")
 
-_ENGLISH_VERBS = words(
-    "called phoned watched visited missed walked met slept cooked waited ran ordered sang sent ate drank "
-    "played saw attended "
-    "drove listened talked spoke chatted emailed texted baked danced hiked swam cycled jogged photographed "
-    "napped toured "
-    "strolled dined lunched skated skied rowed picnicked"
-)
-_ENGLISH_WITH = {
-    "went": words(
-        "to for out swimming hiking shopping running jogging dancing skiing sailing climbing bowling fishing"
-    ),
-    "took": words("a an the"),
-    "had": words("lunch dinner breakfast brunch coffee tea a an"),
-    "told": words("a the"),
-    "failed": frozenset(),
-}
-_ENGLISH_OBJECTS = {
-    "took": words("photo photos picture pictures nap walk stroll taxi bus train ferry tram selfie"),
-    "had": words("lunch dinner breakfast brunch coffee tea meeting call picnic chat meal beer"),
-    "told": words("joke story jokes stories"),
-}
-_RAN = words("km kilometres kilometers miles metres meters laps race marathon")
-_NOUNS = words("meeting evening morning ceiling building wedding opening training bed red shed ring king string thing")
-_MACHINES = words("build job pipeline test backup run import export sync upload download request query deployment ci")
-_ENGLISH_PRONOUNS = words("i we he she they you")
-_ENGLISH_OWNERS = words("the my our his her their your")
-
-_GERMAN_PAST = words(
-    "aß aßen besuchte besuchten fuhr fuhren sah sahen sang sangen spielte spielten kochte kochten wanderte "
-    "wanderten trank "
-    "tranken wartete warteten fotografierte fotografierten erzählte erzählten las lasen schlief schliefen "
-    "traf trafen "
-    "verpasste verpassten bestellte bestellten schickte schickten joggte joggten tanzte tanzten telefonierte "
-    "telefonierten "
-    "backte backten schwamm schwammen picknickte picknickten grillte grillten"
-)
-_GERMAN_PARTICIPLES = words(
-    "gegessen besucht angerufen gespielt fotografiert gesehen getrunken gekocht gewartet telefoniert "
-    "gewandert gesungen "
-    "gelesen geredet gesprochen geschlafen gebacken getanzt geschwommen erzählt fehlgeschlagen verpasst "
-    "geschickt bestellt "
-    "gehört geduscht gejoggt gegrillt gefrühstückt gepicknickt spaziert geplaudert gerudert getroffen "
-    "angeschaut angesehen"
-)
-_GERMAN_AUXILIARIES = words("habe hat haben hast bin ist sind hatte hatten")
-_GERMAN_PRONOUNS = words("ich wir er sie du ihr")
-_GERMAN_OWNERS = words("der die das mein meine unser unsere sein seine ihre")
-_GERMAN_HAD = words("besprechung termin gespräch abendessen mittagessen frühstück treffen telefonat videokonferenz")
-
-_CHINESE_VERBS = (
-    *(
-        r"打了(?:一?个|一通)?电话",
-        r"看了(?!.*手术)",
-        r"错过了",
-        r"散了(?:一会儿)?步",
-        r"喝了",
-        r"吃了",
-        r"等了",
-        r"跑了",
-    ),
-    *(
-        r"点了",
-        r"唱了",
-        r"游了(?:泳|\d)",
-        r"参观了",
-        r"逛了",
-        r"聊了",
-        r"开了(?:个|一个)?会",
-        r"听了",
-        r"拍了",
-        r"爬了",
-        r"骑了",
-    ),
-    *(
-        r"见了面",
-        r"寄了",
-        r"发了邮件",
-        r"泡了",
-        r"烤了",
-        r"煮了",
-        r"炒了",
-        r"走了\d",
-        r"打了(?:一场|一局)?(?:羽毛)?(?:球|篮球|网球)",
-    ),
-    *(r"失败了$", r"睡了", r"下了(?:一盘)?棋", r"跳了舞"),
-)
-_CHINESE_VERB = re.compile("|".join(_CHINESE_VERBS))
+_AUXILIARIES = words("habe hat haben hast bin ist sind hatte hatten")
+"""German forms of the past, that tell of what lasts too."""
+# "Bis 2 Uhr" ends the same night.
+_UNTIL = re.compile(r"\b(?:bis(?= \d{1,2}(?:[:.]\d\d)? Uhr\b)|until(?= \d{1,2}(?::\d\d)? ?(?:am|pm)\b))", re.IGNORECASE)
 # A month or a year beside the date tells of another time.
 _MORE_TIME = re.compile(rf"(?<!\d)(?:19|20)\d\d(?!\d)|\d\s?月|\b(?:{MONTH_NAMES})\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\d{1,2}[:：]\d{2}|(?:上午|下午|早上|晚上|中午|凌晨)?\d{1,2}点(?:\d{1,2}分|半)?")
@@ -213,12 +125,12 @@ def possible_event(text: str, *, today: date, grace_days: int = 14) -> Event | N
         return None
     if _MORE_TIME.search(_after_date(text)):
         return None
-    found = statements(text)
+    found = statements(_UNTIL.sub("at" if language.language_of(text) == "en" else "um", text))
     if any(statement.is_question for statement in found) or language.language_of(text) not in ("en", "de", "zh"):
         return None
     for statement in found:
         said = _words(statement.tokens)
-        if set(said) & (LASTING - _GERMAN_AUXILIARIES | language.NEGATIONS | language.MODALS):
+        if set(said) & (LASTING - _AUXILIARIES | language.NEGATIONS | language.MODALS):
             return None
     bare = _without_harmless(text)
     if any(run in bare for run in LASTING_RUNS):
@@ -233,11 +145,11 @@ def _words(tokens: Sequence[Token]) -> list[str]:
 def _verb_of(text: str, tokens: Sequence[Token]) -> str | None:
     spoken = language.language_of(text)
     if spoken == "zh":
-        return _chinese_verb(text)
+        rest = _CLOCK.sub("", _after_date(text)).strip("，。.!！ ")
+        return None if any(mark in rest for mark in '，,；;。、：:“"') else happened_zh.verb_of(rest)
     if "," in _after_date(text) or any(token.kind in ("raw", "symbol") for token in tokens):
         return None
-    kept = _undated(tokens)
-    return _english_verb(kept) if spoken == "en" else _german_verb(kept)
+    return _english_verb(_undated(tokens)) if spoken == "en" else _german_verb(_undated(tokens))
 
 
 def _after_date(text: str) -> str:
@@ -279,97 +191,18 @@ def _subject_end(tokens: Sequence[Token], pronouns: frozenset[str], owners: froz
 
 
 def _english_verb(tokens: list[Token]) -> str | None:
-    end = _subject_end(tokens, _ENGLISH_PRONOUNS, _ENGLISH_OWNERS, "and")
-    if end is None or end >= len(tokens):
-        return None
-    verb, rest = tokens[end].text.casefold(), _words(tokens[end + 1 :])
-    if verb == "failed":
-        return verb if _is_machine(tokens, end) and rest[:1] in ([], ["at"]) else None
-    if verb in _ENGLISH_WITH:
-        if not rest or rest[0] not in _ENGLISH_WITH[verb]:
-            return None
-        objects = _ENGLISH_OBJECTS.get(verb)
-        if objects is not None and not set(rest[:4]) & objects:
-            return None
-    elif verb not in _ENGLISH_VERBS:
-        return None
-    if verb == "ran" and not set(rest) & _RAN:
-        return None
-    if verb == "called" and _names(tokens[end + 1 :]):
-        return None
-    return verb if not _tells_more(tokens[end + 1 :]) else None
-
-
-def _names(rest: Sequence[Token]) -> bool:
-    """Return whether somebody is not phoned but given a name: called the parrot Kiki."""
-    return len(rest) > 3 or (len(rest) > 1 and rest[-1].shown[:1].isupper())
-
-
-def _is_machine(tokens: Sequence[Token], end: int) -> bool:
-    return tokens[end - 1].text.casefold() in _MACHINES
-
-
-def _tells_more(rest: Sequence[Token]) -> bool:
-    """Return whether another verb may follow, or it is told of more than one thing in general."""
-    for place, token in enumerate(rest):
-        folded = token.text.casefold()
-        if token.kind != "word":
-            continue
-        if folded in ("and", "or", "but", "then"):
-            return True
-        if folded.endswith(("ed", "ing")) and not token.shown[:1].isupper() and folded not in _NOUNS:
-            return True
-        if folded in _ENGLISH_PRONOUNS or folded in (
-            "was",
-            "were",
-            "did",
-            "got",
-            "made",
-            "gave",
-            "said",
-            "bought",
-            "sold",
-        ):
-            return True
-        if folded.endswith("s") and not folded.endswith(("ss", "us", "'s", "is")) and not token.shown[:1].isupper():
-            before = rest[place - 1] if place else None
-            if before is None or (before.kind != "number" and before.text.casefold() not in _DETERMINED):
-                return True
-    return False
-
-
-_DETERMINED = words("the my our his her their these those this a an")
+    return happened_en.verb_of(tokens, _subject_end(tokens, happened_en.PRONOUNS, happened_en.OWNERS, "and"))
 
 
 def _german_verb(tokens: list[Token]) -> str | None:
-    said = [token.text.casefold() for token in tokens]
-    if not said or tokens[0].kind != "word":
+    if not tokens or tokens[0].kind != "word":
         return None
-    if said[0] in _GERMAN_AUXILIARIES or said[0] in _GERMAN_PAST:
-        verb, rest = tokens[0], tokens[1:]
-        end = _subject_end(rest, _GERMAN_PRONOUNS, _GERMAN_OWNERS, "und")
-        if end is None:
-            return None
-        after = rest[end:]
-    else:
-        end = _subject_end(tokens, _GERMAN_PRONOUNS, _GERMAN_OWNERS, "und")
-        if end is None or end >= len(tokens):
-            return None
-        verb, after = tokens[end], tokens[end + 1 :]
-    following = [token.text.casefold() for token in after]
-    if "und" in following or "oder" in following:
+    # Am 3. Mai sah Alma einen Luchs: behind a date in front the verb comes first.
+    start = 1 if happened_de.is_verb(tokens[0].text.casefold()) else 0
+    length = _subject_end(tokens[start:], happened_de.PRONOUNS, happened_de.OWNERS, "und")
+    if length is None:
         return None
-    name = verb.text.casefold()
-    if name in ("hatte", "hatten"):
-        return name if set(following) & _GERMAN_HAD else None
-    if name in _GERMAN_AUXILIARIES:
-        return following[-1] if following and following[-1] in _GERMAN_PARTICIPLES else None
-    return name if name in _GERMAN_PAST and not set(following) & _GERMAN_PARTICIPLES else None
-
-
-def _chinese_verb(text: str) -> str | None:
-    rest = _CLOCK.sub("", _after_date(text)).strip("，。.!！ ")
-    if any(mark in rest for mark in '，,；;。、：:“"') or rest.count("了") != 1:
-        return None
-    match = _CHINESE_VERB.search(rest)
-    return match[0] if match is not None else None
+    subject, after = tokens[start : start + length], tokens[start + length :]
+    if start:
+        return happened_de.verb_of(subject, tokens[0], after)
+    return happened_de.verb_of(subject, after[0], after[1:]) if after else None

@@ -72,6 +72,7 @@ def tokens_of(text: str) -> Iterator[Token]:
     full_dates = dates(text)
     dated = next(full_dates, None)
     place, before = 0, ""
+    opened: list[bool] = []  # brackets that are open, and whether they only part
     while place < len(text):
         while dated is not None and dated.start < place:
             dated = next(full_dates, None)
@@ -87,8 +88,11 @@ def tokens_of(text: str) -> Iterator[Token]:
         if name in _EXACT:
             # A full stop behind an address ends the sentence, not the address.
             said = said.rstrip(".,;:!?)") or said
-        around = text[place - 1 : place], text[place + len(said) : place + len(said) + 1]
-        yield from _made(name, said, before, around)
+        around = text[max(place - 1, 0) : place], text[place + len(said) : place + len(said) + 1]
+        if name == "bracket" and _only_parts(said, *around, opened):
+            yield Token("mark", said, said)
+        else:
+            yield from _made(name, said, before, around)
         place, before = place + len(said), before if name == "parting" else name
 
 
@@ -115,20 +119,22 @@ def _made(name: str, said: str, before: str, around: tuple[str, str]) -> Iterato
         yield Token("raw", f'"{said[1:-1]}"', said)
     elif name == "dash" and before not in ("number", "date"):
         yield Token("mark", "-", said)
-    elif name == "bracket" and _only_parts(said, *around):
-        yield Token("mark", said, said)
     elif name in _EXACT:
         yield Token("raw", said, said)
     elif name != "hyphen":
         yield Token("symbol", said, said)
 
 
-def _only_parts(bracket: str, before: str, after: str) -> bool:
-    """Return whether a bracket stands around words, as in prose: not in f(x), Lehrer(in), or a face."""
+def _only_parts(bracket: str, before: str, after: str, opened: list[bool]) -> bool:
+    """Return whether a bracket stands around words, as in prose: not in f(x), Lehrer(in), or a face.
+
+    ``opened`` is what is open so far; it is kept up to date.
+    """
     if bracket in "(【":
-        return (not before.strip() or before in '"(' or is_cjk(before)) and bool(after.strip())
+        opened.append((not before.strip() or before in '"(' or is_cjk(before)) and bool(after.strip()))
+        return opened[-1]
     ends = not after.strip() or after in '.,;:!?")' or is_cjk(after)
-    return ends and bool(before.strip()) and before not in ":;=-"
+    return bool(opened) and opened.pop() and ends and bool(before.strip())
 
 
 def _word_tokens(said: str) -> Iterator[Token]:

@@ -63,6 +63,35 @@ keep | On 4 March 2026 and 5 March 2026 we walked around the harbour.
 keep | Rosa called the bakery in March 2026.
 keep | The owner joined the choir on 4 March 2026.
 keep | On 3 May 2026, the river flooded the cellar.
+event | On 3 May 2026 Nora took a quick nap in the garden.
+event | We had dinner with Ivo at the pier on 3 May 2026.
+event | Ivo visited Nora on 3 May 2026.
+event | On 3 May 2026 we chatted with the neighbours.
+event | The owner went for a walk on 3 May 2026.
+event | The upload failed on 3 May 2026.
+event | On 3 May 2026 we played cards until 2 am.
+keep | I met Anna on 3 May 2026.
+keep | On 3 May 2026 Rosa called off the wedding.
+keep | Omar had a stroke at lunch on 3 May 2026.
+keep | On 3 May 2026 I attended my father's funeral.
+keep | I visited the oncologist on 3 May 2026.
+keep | On 3 May 2026 Nora walked down the aisle.
+keep | On 3 May 2026 Nora went to prison.
+keep | On 3 May 2026 Nora went out with Omar.
+keep | On 3 May 2026 Nora ordered a kayak.
+keep | On 3 May 2026 Nora sent the resignation.
+keep | Nora missed the deadline on 3 May 2026.
+keep | Nora called the police on 3 May 2026.
+keep | On 3 May 2026 Omar called his brother a thief.
+keep | Nora drove into a tree on 3 May 2026.
+keep | Nora took a job near the tram on 3 May 2026.
+keep | Nora saw Omar kiss Ivo on 3 May 2026.
+keep | Nora played for Rapid on 3 May 2026.
+keep | I talked to Omar about the diagnosis on 3 May 2026.
+keep | On 3 May 2026 I walked to school.
+keep | Omar told the truth on 3 May 2026.
+keep | The marriage failed on 3 May 2026.
+keep | On 3 May 2026 Omar waited 3 years for Nora.
 """
 
 DE = """
@@ -73,7 +102,7 @@ event | Der Besitzer trank am 8. August 2026 mit Ivo Kakao.
 event | Rosa fuhr am 2. September 2026 nach Linz.
 event | Boris hat am 4. Oktober 2026 um 20:40 Uhr angerufen.
 event | Am 15. August 2026 wanderte die Familie am See.
-event | Sie hatte am 3. September 2026 um 15 Uhr ein Gespräch mit der Ärztin.
+event | Sie hatte am 3. September 2026 um 15 Uhr ein Gespräch mit der Gärtnerin.
 event | Am 1. April 2026 hat Luc eine Geschichte erzählt.
 event | Alma sah am 18. März 2026 einen Luchs.
 event | Ivo fotografierte am 12. August 2026 den Mond.
@@ -128,6 +157,27 @@ keep | Am 4. März 2026 trat Luc dem Chor bei.
 keep | Am 4. März 2026 wurde das Tor repariert.
 keep | Der Rückflug geht am 2. Januar 2027.
 keep | Rosa mag keine lauten Lokale.
+event | Omar hat am 3. Mai 2026 die Eröffnung der Messe besucht.
+event | Am 3. Mai 2026 haben wir bis 2 Uhr Karten gespielt.
+event | Am 3. Mai 2026 hat Omar Nora zum Essen getroffen.
+event | Am 3. Mai 2026 fuhr Omar mit dem Rad nach Graz.
+keep | Am 3. Mai 2026 traf der Vorstand die Entscheidung.
+keep | Am 3. Mai 2026 traf ich meine Frau.
+keep | Am 3. Mai 2026 verpasste Omar die Frist.
+keep | Am 3. Mai 2026 fuhr Omar gegen einen Baum.
+keep | Am 3. Mai 2026 schickte Omar die Kündigung.
+keep | Am 3. Mai 2026 bestellte Omar ein Auto.
+keep | Am 3. Mai 2026 besuchte ich das Gymnasium.
+keep | Am 3. Mai 2026 schlief Nora mit Omar.
+keep | Am 3. Mai 2026 hat der Richter das Urteil gesprochen.
+keep | Am 3. Mai 2026 fuhr ich zur Arbeit.
+keep | Am 3. Mai 2026 spielte Nora Fußball bei Rapid.
+keep | Am 3. Mai 2026 hat Omar die Polizei angerufen.
+keep | Am 3. Mai 2026 haben wir die Beerdigung besucht.
+keep | Am 3. Mai 2026 hat das Haus Omar gehört.
+keep | Am 3. Mai 2026 wanderte Omar nach Kanada.
+keep | Am 3. Mai 2026 ist die Ehe fehlgeschlagen.
+keep | Am 3. Mai 2026 trank Omar Gift.
 """
 
 ZH = """
@@ -193,6 +243,27 @@ keep | 2026年5月12日议会通过了预算
 keep | 2014年7月13日德国队赢得了决赛
 keep | 2026年3月4日老陆去世了
 keep | 2026年3月4日主人加入了合唱团
+event | 小葛2026年5月3日没睡好
+event | 阿尼2026年5月3日做了蛋糕
+event | 2026年5月3日小罗打了网球
+event | 2026年5月3日备份失败了
+keep | 2026年5月3日小王看了医生
+keep | 2026年5月3日小王的老婆跑了
+keep | 2026年5月3日小王吃了官司
+keep | 2026年5月3日小王炒了鱿鱼
+keep | 2026年5月3日合作泡了汤
+keep | 2026年5月3日小王和小李睡了
+keep | 2026年5月3日老板拍了板
+keep | 2026年5月3日老板点了头
+keep | 2026年5月3日小王寄了辞职信
+keep | 2026年5月3日小王拍了婚纱照
+keep | 2026年5月3日小王和网友见了面
+keep | 2026年5月3日小王错过了截止日期
+keep | 2026年5月3日小王喝了农药
+keep | 2026年5月3日小王走了3年
+keep | 2026年5月3日婚姻失败了
+keep | 2026年5月3日小王最近没睡好
+keep | 2026年5月3日小王离开北京喝了茶
 """
 
 
