@@ -21,7 +21,7 @@ from tidy.tokens import Token, tokens_of
 
 LONGEST = 20_000
 """Characters of a text that are compared; a longer one is equal to its literal copy alone."""
-SHORT = 1_000
+SHORT = 400
 """Characters of a text up to which many are kept in memory; of longer ones few are."""
 _CJK_QUESTION = re.compile(r"[吗嗎么呢吧]$")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
@@ -162,10 +162,15 @@ def says_something(found: Sequence[Statement]) -> bool:
 
 def loose(token: Token) -> str:
     """Return what tokens that may be the same have in common, empty for those that may be missing."""
-    folded = token.text.casefold()
-    if token.kind == "word":
+    return _loose(token.kind, token.text)
+
+
+@lru_cache(maxsize=16_384)
+def _loose(kind: str, text: str) -> str:
+    folded = text.casefold()
+    if kind == "word":
         return "" if folded in language.ARTICLES or folded in language.FREE_ADVERBS else without_umlauts(folded)
-    return token.text if token.kind == "raw" else folded
+    return text if kind == "raw" else folded
 
 
 def equivalence_key(text: str) -> str:

@@ -178,26 +178,37 @@ UNITS = words(
 
 _TELLING = {
     "en": words(
-        "the a an is are was were and of to in on at for with he she they we i it my his her our not has have "
-        "had this that "
-        "be been will do does did"
+        "the a is are was were and of to in on at for with he she they we it my his her our not has have had "
+        "this that be been will do does did likes lives works uses prefers wants from by you your but or if "
+        "there when who which what can could should would must may about into than then very also only never "
+        "always use"
     ),
     "de": words(
         "der die das den dem des ein eine einen einem einer ist sind war waren und von zu im in am auf für mit "
-        "er sie wir "
-        "ich es mein meine nicht hat haben hatte bei nach seit um bis wird dass"
+        "sie wir ich es mein meine nicht hat haben hatte bei nach seit um bis wird dass mag wohnt arbeitet "
+        "trinkt isst nutzt spielt spricht kommt geht fährt macht kein keine keinen oder aber auch sehr nur "
+        "noch schon sich aus über unter vom zum zur ins mich mir dich ihm uns kann muss soll alle wenn weil "
+        "durch gegen ohne jetzt derzeit"
     ),
 }
 _OTHER = words(
-    "le la les un une des du et est dans pour avec je il elle nous el los las una y en es por con yo il lo gli "
-    "che di "
-    "per het een niet van op og ikke jeg det som inte och jag"
-)
+    "le la les un une du de et est dans pour avec je il elle nous el los las una y es por con yo lo gli che di "
+    "per het een niet van op og ikke jeg det som inte och jag met voor zijn naar ik je maar os um uma do não "
+    "da em com para que sono att är på ett er et w na się jest nie bir ve bu için ja ei se ne su del della qui "
+    "sur au aux ce"
+) - words("do er in")
+"""Words of languages that the rules do not know, which share letters and words with those that they do."""
+_UMLAUTS = frozenset("äöü")
+_FOREIGN = frozenset("åøşğıőűñãõłąężśćčšžřěțăîàèòùçéêâáíóúý")
+
+
+def language_of(text: str) -> Language | None:
+    """Return the language of a text, None for one that the rules do not know or cannot tell."""
+    return _language_of(text[:TOLD_BY])
 
 
 @lru_cache(maxsize=4096)
-def language_of(text: str) -> Language | None:
-    """Return the language of a text, None for one that the rules do not know or cannot tell."""
+def _language_of(text: str) -> Language | None:
     scripts = _scripts(text)
     if scripts["han"] + scripts["kana"] + scripts["hangul"]:
         if scripts["hangul"] > scripts["kana"]:
@@ -205,16 +216,16 @@ def language_of(text: str) -> Language | None:
         if scripts["kana"]:
             return "ja"
         return "zh" if 2 * scripts["han"] >= scripts["latin"] else None
-    votes, other = _votes(text)
+    votes = _votes(text)
     best: Literal["de", "en"] = "de" if votes["de"] > votes["en"] else "en"
-    return None if votes[best] == 0 or other > votes[best] else best
+    # Letters of other languages stand in names too, so they weigh less than words.
+    strange = votes["strange"] + (votes["umlauts"] if best == "en" else 0)
+    return None if votes[best] <= votes["other"] or votes[best] < strange else best
 
 
-@lru_cache(maxsize=4096)
 def tells_nothing(text: str) -> bool:
     """Return whether a text of plain Latin letters has no word that tells its language."""
-    votes, other = _votes(text)
-    return text.translate(FULL_WIDTH).isascii() and not (other or any(votes.values()))
+    return text.translate(FULL_WIDTH).isascii() and not any(_votes(text).values())
 
 
 def _scripts(text: str) -> Counter[str]:
@@ -230,10 +241,16 @@ def _scripts(text: str) -> Counter[str]:
     return found
 
 
-def _votes(text: str) -> tuple[dict[str, int], int]:
-    """Return how many words are of each language that is known, and how many of others."""
-    folded = text[:TOLD_BY].translate(FULL_WIDTH).casefold()
-    found = [word.strip('.,;:!?"()') for word in folded.replace("'", " ").split()]
+def _votes(text: str) -> dict[str, int]:
+    """Return how many words tell of each language that is known, and of others, by themselves or by their letters."""
+    plain = text[:TOLD_BY].translate(FULL_WIDTH)
+    folded = plain.casefold()
+    found = [word.strip('.,;:!?"()') for word in folded.replace("'", " ").replace("’", " ").split()]
     votes = {name: sum(word in told for word in found) for name, told in _TELLING.items()}
-    votes["de"] += sum(letter in "äöü" for letter in folded)
-    return votes, sum(word in _OTHER for word in found)
+    votes["en"] += plain.startswith(("I ", "I'")) + plain.count(" I ")
+    votes["umlauts"] = sum(not _UMLAUTS.isdisjoint(word) for word in found)
+    if votes["de"] or "ß" in plain:  # Umlauts alone are Swedish, Finnish or Turkish too.
+        votes["de"] += votes["umlauts"] + plain.count("ß")
+    votes["other"] = sum(word in _OTHER for word in found)
+    votes["strange"] = sum(not _FOREIGN.isdisjoint(word) for word in found)
+    return votes

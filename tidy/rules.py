@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal
 
 from tidy import facts, language
@@ -148,9 +147,16 @@ def may_belong_together(a: str, b: str) -> bool:
     return (one & other).total() >= least - max(FEW_MISSING, least // 10)
 
 
-@lru_cache(maxsize=4096)
 def _bag(text: str) -> Counter[str]:
-    return Counter(_content(statements(text[:LONGEST])))
+    return _bag_of_short(text) if len(text) <= facts.SHORT else _bag_of_long(text[:LONGEST])
+
+
+def _counted_words(text: str) -> Counter[str]:
+    return Counter(_content(statements(text)))
+
+
+_bag_of_short = lru_cache(maxsize=4096)(_counted_words)
+_bag_of_long = lru_cache(maxsize=64)(_counted_words)
 
 
 _VETOES = {
@@ -345,7 +351,7 @@ def _contradiction(first: Sequence[Statement], second: Sequence[Statement]) -> t
         return "unit", f"They are the same but for {pair}."
     if (left.text.casefold(), right.text.casefold()) in _OPPOSITES:
         return "opposite", f"They are the same but for {pair}."
-    if _is_single_valued(one, places[0]):
+    if places[0] >= max(_single_valued_from(one), 1):
         return "single_valued", f"There can be one of it, and it is {pair}."
     return None, ""
 
@@ -372,19 +378,25 @@ _SINGLE = language.words(
 )
 _SINGLE_RUNS = language.runs_of("端口 上限 租金 房租 期限 地址 版本 生日 年龄 价格 密码 住在 时区")
 _SINGLE_VERBS = (("lives", "in"), ("wohnt", "in"), ("lebt", "in"), ("born", "in"), ("docs", "are"), ("expires", "on"))
+_BEING = language.words("is ist are lautet heißt")
 
 
-def _is_single_valued(tokens: Sequence[Token], place: int) -> bool:
-    """Return whether the statement up to a place names something there can be one of."""
-    before = [token.text.casefold() for token in tokens[:place] if token.kind == "word"]
-    if any(word in _SINGLE for word in before) and any(
-        word in ("is", "ist", "are", "lautet", "heißt") for word in before
-    ):
-        return place == len(tokens) - 1
-    if any(pair in _SINGLE_VERBS for pair in pairwise(before)):
-        return True
-    run = "".join(token.text for token in tokens[:place] if token.kind == "character")
-    return any(mark in run for mark in _SINGLE_RUNS)
+def _single_valued_from(tokens: Sequence[Token]) -> int:
+    """Return where a statement has named something there can be one of: its value comes then. Else how long it is."""
+    said: list[str] = []
+    run = ""
+    for place, token in enumerate(tokens[:-1]):
+        if token.kind == "character":
+            run += token.text
+            if run.endswith(_SINGLE_RUNS):
+                return place + 1
+        elif token.kind == "word":
+            said.append(token.text.casefold())
+            if tuple(said[-2:]) in _SINGLE_VERBS:
+                return place + 1
+    if not _SINGLE.isdisjoint(said) and not _BEING.isdisjoint(said):
+        return len(tokens) - 1
+    return len(tokens)
 
 
 def _without_negations(tokens: Sequence[Token]) -> list[str]:
@@ -415,7 +427,6 @@ def near_keys(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(facts.digest, keys)))
 
 
-@lru_cache(maxsize=4096)
 def contradiction_keys(text: str) -> tuple[str, ...]:
     """Return what texts share that may contradict each other, each as 16 characters.
 
@@ -431,11 +442,9 @@ def contradiction_keys(text: str) -> tuple[str, ...]:
     keys = [facts.digest("m " + " ".join(word for word in _singular(masked) if word))]
     if len(tokens) > FRAMED:
         return tuple(keys)
-    for place in range(1, len(tokens)):
-        if len(keys) > FRAMES:
-            break
-        if _is_single_valued(tokens, place):
-            keys.append(facts.digest(f"f {' '.join(facts.loose(token) for token in tokens[:place])}"))
+    said = [facts.loose(token) for token in tokens]
+    for place in range(max(_single_valued_from(tokens), 1), len(tokens))[:FRAMES]:
+        keys.append(facts.digest(f"f {' '.join(said[:place])}"))
     for place, token in enumerate(tokens):
         other = _SIDES.get(token.text.casefold())
         if other is not None and len(keys) <= FRAMES:
