@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from tidy import happened_de, happened_en, happened_zh, language
+from tidy import han, happened_de, happened_en, happened_zh, language
 from tidy.dates import MONTH_NAMES, dates
 from tidy.facts import LONGEST, statements
 from tidy.language import runs_of, words
@@ -92,10 +92,12 @@ def looks_like_habit(text: str) -> bool:
     bare = _without_harmless(text)
     if any(run in bare for run in HABIT_RUNS):
         return True
-    return _CLOCK.search(text) is not None and next(dates(text), None) is None
+    return _CLOCK.search(han.as_listed(text)) is not None and next(dates(text), None) is None
 
 
 def _without_harmless(text: str) -> str:
+    """Return the text as closed lists have it, without what only looks like their words."""
+    text = han.as_listed(text)
     for run in HARMLESS_RUNS:
         text = text.replace(run, " ")
     return text
@@ -145,7 +147,7 @@ def _words(tokens: Sequence[Token]) -> list[str]:
 def _verb_of(text: str, tokens: Sequence[Token]) -> str | None:
     spoken = language.language_of(text)
     if spoken == "zh":
-        rest = _CLOCK.sub("", _after_date(text)).strip("，。.!！ ")
+        rest = _CLOCK.sub("", han.as_listed(_after_date(text))).strip("，。.!！ ")
         return None if any(mark in rest for mark in '，,；;。、：:“"') else happened_zh.verb_of(rest)
     if "," in _after_date(text) or any(token.kind in ("raw", "symbol") for token in tokens):
         return None

@@ -1,8 +1,9 @@
 """What a text states: its statements, as words in order. Pure.
 
 A statement is a sentence or a line. Levelled are only: the first letter of a statement, closing marks, hyphens inside
-words, contractions of one reading, number words from two up, full dates, full width, blanks beside CJK characters, and
-Chinese 和 and 与. What may differ besides, tidy/sameness.py says.
+words, contractions of one reading, number words from two up, full dates, full width, blanks beside CJK characters,
+Chinese 和 and 与, and characters whose traditional and simplified form stand one for one. What may differ besides,
+tidy/sameness.py says.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from search.text import is_cjk
-from tidy import language
+from tidy import han, language
 from tidy.lists import has_joint, in_one_order
 from tidy.tokens import Token, tokens_of
 
@@ -57,8 +58,9 @@ class Statement:
 
     @property
     def run(self) -> str:
-        """Return its CJK characters in one run, others as blanks."""
-        return "".join(token.text if token.kind == "character" else " " for token in self.tokens)
+        """Return its CJK characters in one run, as closed lists have them, and others as blanks."""
+        run = "".join(token.text if token.kind == "character" else " " for token in self.tokens)
+        return han.as_listed(run) if self.spoken == "zh" else run
 
 
 def statements(text: str) -> tuple[Statement, ...]:
@@ -75,7 +77,7 @@ def _read(text: str) -> tuple[Statement, ...]:
             found += _closed(tokens, token.text, spoken)
             tokens = []
         else:
-            tokens.append(token)
+            tokens.append(_simplified(token) if spoken == "zh" and token.kind == "character" else token)
     return (*found, *_closed(tokens, "", spoken))
 
 
@@ -103,6 +105,11 @@ def _closed(tokens: list[Token], mark: str, spoken: language.Language | None) ->
         ordered = _levelled(in_one_order([token for token in said if token.kind not in ("mark", "blank")]), spoken)
     listed, spaced = frozenset(places["、"]), frozenset(places["blank"])
     return [Statement(levelled, is_question, ordered, parted, listed, spaced, spoken)]
+
+
+def _simplified(token: Token) -> Token:
+    text = han.simplified(token.text)
+    return token if text == token.text else replace(token, text=text)
 
 
 def _without_label(tokens: list[Token]) -> list[Token]:

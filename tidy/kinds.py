@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tidy import han
 from tidy.facts import LONGEST, statements
 
 
@@ -27,13 +28,13 @@ _TASK = re.compile(
     r"\s*(?:[-*]\s*)?(?:to-?do\s*[:：]|TODO\b(?!\s+(?:list|app|item|comment|file)s?\b)|\[ \]"
     r"|remind me (?:to|about|of|on|in|at|when|tomorrow|tonight|every|next)\b"
     r"|erinnere? mich (?:bitte |mal |doch )?(?:an|daran|am|um|in|morgen|heute|nächste[nrs]?|wenn)\b"
-    r"|提醒我(?!的|过|了)|(?:待办|待辦)(?:事项|事項)?\s*[:：])",
+    r"|提醒我(?!的|过|了)|待办(?:事项)?\s*[:：])",
     re.IGNORECASE,
 )
 # What must not be forgotten may be a fact: 别忘了小王过敏.
 _MAYBE_TASK = re.compile(
     r"\s*(?:[-*]\s*)?(?:reminder\s*:|don't forget\b|do not forget\b|nicht vergessen\b|aufgabe\s*:|remind me\b"
-    r"|别忘了|別忘了|记得|記得)",
+    r"|别忘了|记得)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -51,7 +52,7 @@ _REACHED = (
     r"|telefon\w*|handy\w*|nummer|e-?mail\w*|erreichbar|erreichen|kontakt|adresse"
 )
 _CONTACT = re.compile(
-    rf"(?:\b(?:{_REACHED})\b|电话|手机|邮箱|郵箱|联系|聯繫|微信).{{0,60}}?(?:{_MAIL}|{_PHONE})"
+    rf"(?:\b(?:{_REACHED})\b|电话|手机|邮箱|联系|微信).{{0,60}}?(?:{_MAIL}|{_PHONE})"
     rf"|(?:{_MAIL}|{_PHONE}).{{0,30}}?\b(?:erreichbar|erreichen)\b|\A\s*[^\W\d_]{{2,30}}\s*[:：]\s*(?:{_MAIL}|{_PHONE})"
     r"|\bhandle\b.{0,40}?\s@[A-Za-z0-9_]|微信号?(?:是|为|：|:)\s*[A-Za-z0-9_]",
     re.IGNORECASE | re.DOTALL,
@@ -86,9 +87,7 @@ _SURE = (
         rf"\s*(?:{_NAME}|{_GERMAN_ROLE}) ist (?:unter|über)(?: der)?(?: Nummer)? (?:{_MAIL}|{_PHONE})"
         r"(?: zu)? (?:erreichbar|erreichen)[.!]?\s*$"
     ),
-    re.compile(
-        rf"\s*[^\W\d_]{{1,8}}?(?:的)?(?:电话号码|電話號碼|手机号码|手机号|电话|電話|手机|邮箱|郵箱)(?:是|为|：|:)\s*{_AT}"
-    ),
+    re.compile(rf"\s*[^\W\d_]{{1,8}}?(?:的)?(?:电话号码|手机号码|手机号|电话|手机|邮箱)(?:是|为|：|:)\s*{_AT}"),
 )
 # Whose address this is, no person is.
 _THING = re.compile(
@@ -119,19 +118,24 @@ def kind_of(text: str) -> KindVerdict | None:
     """Return the kind that a text tells of by its form, None where it tells of none."""
     if len(text) > LONGEST or text.rstrip().endswith(("?", "？")):
         return None
+    said = han.as_listed(text)
     is_one = len(statements(text)) == 1
-    if (match := _TASK.match(text)) or (match := _MAYBE_TASK.match(text)):
-        if _DONE.search(text):
+    if match := _TASK.match(said) or _MAYBE_TASK.match(said):
+        if _DONE.search(said):
             return None
-        return KindVerdict("task", is_one and bool(_TASK.match(text)), (f"It begins with {match[0].strip()!r}.",))
+        return KindVerdict("task", is_one and match.re is _TASK, (f"It begins with {_quoted(text, match)}.",))
     if not is_one or len(text) > SHORT:
         return None
-    if _CONTACT.search(text) or any(sure.match(text) for sure in _SURE):
-        is_safe = any(sure.match(text) for sure in _SURE) and not _THING.search(text)
+    is_sure = any(sure.match(said) for sure in _SURE)
+    if is_sure or _CONTACT.search(said):
         why = "One statement names how somebody is reached, with an address or number."
-        return KindVerdict("contact", is_safe, (why,))
-    if match := _DECISION.search(text):
-        return KindVerdict("decision", False, (f"It tells of a decision: {match[0]!r}.",))
-    if match := _RELATIONSHIP.search(text):
-        return KindVerdict("relationship", False, (f"It tells how two people are related: {match[0]!r}.",))
+        return KindVerdict("contact", is_sure and not _THING.search(said), (why,))
+    if match := _DECISION.search(said):
+        return KindVerdict("decision", False, (f"It tells of a decision: {_quoted(text, match)}.",))
+    if match := _RELATIONSHIP.search(said):
+        return KindVerdict("relationship", False, (f"It tells how two people are related: {_quoted(text, match)}.",))
     return None
+
+
+def _quoted(text: str, match: re.Match[str]) -> str:
+    return repr(text[match.start() : match.end()].strip())

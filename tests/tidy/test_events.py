@@ -59,6 +59,34 @@ def test_a_run_of_habit_anywhere_stops_it(text: str, run: str) -> None:
     assert one_off_event(text + run, today=TODAY) is None
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            "習慣",
+            "經常",
+            "總是",
+            "反復",
+            "長期",
+            "持續",
+            "慣例",
+            "規律",
+            "從來",
+            "從不",
+            "偶爾",
+            "傾向",
+            "喜歡",
+            "週六",
+        ),
+        *("週末", "隔週", "飯後", "以來", "準時", "愛", "兩次", "幾次", "時常", "時不時", "堅持", "最近", "三天兩頭"),
+    ],
+)
+def test_traditional_characters_hide_no_habit(word: str) -> None:
+    assert looks_like_habit(f"2026年5月3日小羅{word}喝了茶")
+    assert one_off_event(f"2026年5月3日小羅{word}喝了茶", today=TODAY) is None
+    assert one_off_event("2026年5月3日小羅喝了茶", today=TODAY) is not None
+
+
 @given(st.text(max_size=80))
 def test_any_text_has_a_verdict(text: str) -> None:
     assert one_off_event(text, today=TODAY) is None or list(dates(text))
