@@ -164,7 +164,7 @@ OPPOSITES = (
         ("ab", "bis"),
         ("offen", "geschlossen"),
     ),
-    *(("an", "aus"), ("mehr", "weniger"), ("auf", "zu"), ("所有", "有些"), ("涨", "跌"), ("开", "关"), ("有", "没有")),
+    *(("an", "aus"), ("mehr", "weniger"), ("auf", "zu"), ("涨", "跌"), ("开", "关")),
     *(("true", "false"), ("yes", "no"), ("ja", "nein")),
 )
 

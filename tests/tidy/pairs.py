@@ -90,7 +90,7 @@ different | Team A won the cup. | Team won the cup.
 different | Vitamin A deficiency is rare. | Vitamin deficiency is rare.
 different | Plan a is fine. | Plan is fine.
 different | Nora is in charge of Omar. | Nora is in the charge of Omar.
-different | The cats like milk. | Cats like milk.
+different | The cats are in for milk. | Cats are in for milk.
 different | The two sons live in Linz. | Two sons live in Linz.
 different | There is a room for Omar. | There is room for Omar.
 different | The water is cold. | Water is cold.
@@ -103,6 +103,8 @@ different | However hard it is, Ivo is calm. | Hard it is, Ivo is calm.
 different | Ivo is currently not in Bari. | Ivo is not in Bari.
 different | Nora is now in Graz and Omar is in Linz. | Nora is in Graz and Omar is now in Linz.
 different | Patch it NOW. | Patch it.
+different | The pier is NOW open. | The pier is open.
+different | Ivo is now sure Nora is ill. | Ivo is sure Nora is now ill.
 different | Nora has also told Omar. | Nora has told also Omar.
 different | No, the gate is open. | No the gate is open.
 different | Ivo, said Nora, is late. | Ivo said Nora is late.
@@ -116,7 +118,7 @@ different | Graz -> Linz is full. | Graz > Linz is full.
 different | The blood type is A- for Omar. | The blood type is A for Omar.
 different | Nora knows .NET well. | Nora knows NET well.
 different | [ ] call the plumber | call the plumber
-different | if x:\n    y\nz | if x:\n    y\n    z
+different | if late:\n    wait\ngo on | if late:\n    wait\n    go on
 different | Nora likes tea. Is 41. Ivo likes ale. Lives in Linz. | Nora likes tea. Lives in Linz. Ivo likes ale. Is 41.
 different | Ivo has a dog. The dog is old. Nora has a cat. | The dog is old. Nora has a cat. Ivo has a dog.
 different | Nora is 41. Another sister is 30. | Another sister is 30. Nora is 41.
@@ -211,7 +213,7 @@ different | Wir essen, Opa. | Wir essen Opa.
 different | 1. Mai ist frei. | 2. Mai ist frei.
 different | Der Lehrer(in) Graz ist da. | Der Lehrer in Graz ist da.
 different | Omar hat Blutgruppe A- | Omar hat Blutgruppe A
-different | Frau Mueller kennt Frau Müller. | Frau Müller kennt Frau Mueller.
+different | Frau Mueller ist mit Frau Müller da. | Frau Müller ist mit Frau Mueller da.
 different | Omar hat gelacht, geweint und geschlafen. | Omar hat geschlafen, gelacht und geweint.
 different | Nora ist gegangen. Omar ist gekommen. | Omar ist gekommen. Nora ist gegangen.
 different | Heute ist Montag. Nora ist krank. | Nora ist krank. Heute ist Montag.

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tidy.pairs import DE, EN, ZH, pairs
+from tidy.language import OPPOSITES
 from tidy.rules import (
     contradiction_keys,
     equivalence_key,
@@ -73,6 +74,12 @@ def test_in_an_unknown_language_only_equal_texts_are_merged(one: str, other: str
 def test_marks_alone_are_the_same_as_nothing_but_themselves() -> None:
     assert judge_pair("|---|---|", "|-----|--|").relation == "different"
     assert judge_pair("***", "***").relation == "merge"
+
+
+@pytest.mark.parametrize(("one", "other"), OPPOSITES)
+def test_opposites_are_found_together(one: str, other: str) -> None:
+    keys = [set(contradiction_keys(f"x {word} y")) for word in (one, other)]
+    assert keys[0] & keys[1]
 
 
 def test_letters_and_white_space_inside_make_no_literal_duplicate() -> None:
