@@ -64,6 +64,7 @@ Veto = Literal[
     "modality",
     "names",
     "role_order",
+    "marks",
     "quotations",
     "question",
     "language",
@@ -130,7 +131,7 @@ def judge_pair(a: str, b: str) -> PairVerdict:
     inside = _inside(first, second)
     if inside is not None:
         return PairVerdict("contained", inside, similarity, veto, None, *parts, ("One says the same and more.", why))
-    if similarity >= LIKELY and veto in ("wording", "language") and _same_order(first, second):
+    if similarity >= LIKELY and veto in ("wording", "marks", "language") and _same_order(first, second):
         return PairVerdict(
             "similar", containment, similarity, veto, None, *parts, ("The same words in the same order.", why)
         )
@@ -167,6 +168,7 @@ _VETOES = {
     "modality": "one is less certain or less strict than the other",
     "names": "their names differ",
     "role_order": "the same words stand in another order",
+    "marks": "their commas, brackets or lines stand elsewhere",
     "quotations": "what they quote or name exactly differs",
     "question": "one asks what the other states",
     "language": "the rules do not know their language",
@@ -235,6 +237,8 @@ def _runs(found: Sequence[Statement], known: Sequence[str]) -> Counter[str]:
 
 
 def _veto(a: str, b: str, first: Sequence[Statement], second: Sequence[Statement]) -> Veto:
+    one, other = _content(first), _content(second)
+    said = [[token.text for token in _tokens(found)] for found in (first, second)]
     checks: tuple[tuple[Veto, bool], ...] = (
         ("question", [one.is_question for one in first].count(True) != [one.is_question for one in second].count(True)),
         ("quotations", _counted(first, "raw") != _counted(second, "raw")),
@@ -244,7 +248,8 @@ def _veto(a: str, b: str, first: Sequence[Statement], second: Sequence[Statement
         ("modality", _folded(first, language.MODALS) != _folded(second, language.MODALS)),
         ("modality", _runs(first, language.CJK_MODALS) != _runs(second, language.CJK_MODALS)),
         ("units", _folded(first, language.UNITS) != _folded(second, language.UNITS)),
-        ("role_order", _loose(first) == _loose(second)),
+        ("role_order", one != other and Counter(one) == Counter(other)),
+        ("marks", said[0] == said[1]),
         ("names", _names(first) != _names(second)),
         ("language", language.language_of(a) is None or language.language_of(b) is None),
     )
@@ -253,10 +258,6 @@ def _veto(a: str, b: str, first: Sequence[Statement], second: Sequence[Statement
 
 def _negations(found: Sequence[Statement]) -> int:
     return _folded(found, language.NEGATIONS).total() + _runs(found, language.CJK_NEGATIONS).total()
-
-
-def _loose(found: Sequence[Statement]) -> Counter[str]:
-    return Counter(text for token in _tokens(found) if (text := facts.loose(token)))
 
 
 def _names(found: Sequence[Statement]) -> Counter[str]:
@@ -268,8 +269,7 @@ def _names(found: Sequence[Statement]) -> Counter[str]:
 
 
 def _content(found: Sequence[Statement]) -> list[str]:
-    small = language.ARTICLES | language.FREE_ADVERBS
-    return [text for token in _tokens(found) if (text := facts.loose(token)) and text not in small]
+    return [text for token in _tokens(found) if (text := facts.loose(token))]
 
 
 def _likeness(first: Sequence[Statement], second: Sequence[Statement]) -> float:

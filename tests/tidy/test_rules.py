@@ -71,6 +71,14 @@ def test_in_an_unknown_language_only_equal_texts_are_merged(one: str, other: str
     assert judge_pair(one, f" {one}\n").relation == "merge"
 
 
+def test_what_forbids_a_merge_is_named() -> None:
+    found = judge_pair("The harbour is (not) open on Sundays.", "The harbour is not open on Sundays.")
+    assert (found.relation, found.veto) == ("similar", "marks")
+    assert "commas, brackets" in " ".join(found.why)
+    found = judge_pair("Alma reports to Boris.", "Boris reports to Alma.")
+    assert (found.relation, found.veto) == ("different", "role_order")
+
+
 def test_marks_alone_are_the_same_as_nothing_but_themselves() -> None:
     assert judge_pair("|---|---|", "|-----|--|").relation == "different"
     assert judge_pair("***", "***").relation == "merge"
