@@ -148,7 +148,9 @@ def _with_threads(url: str, requests: Requests, *, connections: int, seconds: fl
     def client() -> None:
         nonlocal refused
         with httpx.Client(base_url=url, headers=_headers(requests), timeout=30) as http:
-            while time.perf_counter() - started < seconds:
+            # One at least each, where making sixty clients takes longer than the run.
+            begun = started
+            while begun - started < seconds:
                 n = next(numbers)
                 path = requests.paths[n % len(requests.paths)]
                 body = requests.bodies[n % len(requests.bodies)] if requests.bodies else ""

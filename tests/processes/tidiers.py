@@ -1,9 +1,11 @@
-"""Programs that tidy, decide and write on one store at once: ``python -m tests.processes.tidiers WHAT SECONDS``."""
+"""Programs that tidy, decide and write on one store until SIGTERM: ``python -m tests.processes.tidiers WHAT``."""
 
 from __future__ import annotations
 
 import random
+import signal
 import sys
+import threading
 import time
 
 import django
@@ -49,8 +51,9 @@ def rewrite() -> None:
 
 def main() -> None:
     step = {"tidy": tidy, "decide": decide, "rewrite": rewrite}[sys.argv[1]]
-    until = time.monotonic() + float(sys.argv[2])
-    while time.monotonic() < until:
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    while not stop.is_set():
         step()
 
 
