@@ -321,8 +321,9 @@ def get_memory(request: HttpRequest, memory_id: MemoryId) -> HttpResponse:
     principal = _principal(request)
     memory = find(principal, _in_range(memory_id))
     shown = memory_json(memory, created_by=agent_name(memory.agent_id))
-    lineage = {"merged_chain": went_to(principal, memory), "merged_from": taken_in(principal, memory)}
-    response = _answer(shown | lineage)
+    taken = taken_in(principal, memory)
+    lineage = {"merged_from": taken.listed, "merged_from_total": taken.total}
+    response = _answer(shown | {"merged_chain": went_to(principal, memory)} | lineage)
     response["ETag"] = f'"{memory.revision}"'
     return response
 

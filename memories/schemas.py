@@ -261,6 +261,7 @@ class OneMemory(MemoryOut):
 
     merged_chain: list[int]
     merged_from: list[TakenIn]
+    merged_from_total: int
 
 
 class RecalledMemory(MemoryOut):
