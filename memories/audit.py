@@ -14,6 +14,9 @@ from django.utils import timezone
 from memories import storage
 from memories.models import AuditEntry
 
+BY_ITSELF = "tidy"
+"""The actor of what is done without anybody asking."""
+
 
 def chain_hash(entry: AuditEntry) -> str:
     """Return the SHA-256 (hex) over the entry's fields and the hash of the entry before it."""

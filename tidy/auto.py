@@ -19,7 +19,7 @@ from tidy.models import Action, Batch, Candidate, Round
 
 logger = logging.getLogger("memoryweb.tidy")
 
-TIDY = Actor("tidy")
+TIDY = Actor(audit.BY_ITSELF)
 """Who applies without a person."""
 ABANDONED = timedelta(minutes=5)
 """A batch that is not closed for so long was left by a process that was killed."""

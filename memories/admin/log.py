@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memories import audit
 from memories.admin.base import BoundedList, LatelySeen, ReadOnly, beginning, link, newest, visible
 from memories.models import AuditEntry, Revision, Status
 from memories.plain_text import one_line
@@ -26,6 +27,21 @@ class VerbFilter(LatelySeen):
 class ActorFilter(LatelySeen):
     title = _("actor")
     field = "actor"
+
+
+class ByItselfFilter(admin.SimpleListFilter):
+    """What a round applied without a person, or what people, programs and commands did."""
+
+    title = _("by itself")
+    parameter_name = "auto"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
+        return [("true", _("by itself")), ("false", _("by somebody"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        if self.value() == "true":
+            return queryset.filter(actor=audit.BY_ITSELF)
+        return queryset.exclude(actor=audit.BY_ITSELF) if self.value() == "false" else queryset
 
 
 @admin.register(Revision)
@@ -85,7 +101,7 @@ class AuditEntryAdmin(BoundedList, ReadOnly):
 
     list_display = ("at", "who", "verb", "on", "outcome", "in_workspace")
     list_display_links = ("at",)
-    list_filter = (VerbFilter, ActorFilter, "at")
+    list_filter = (ByItselfFilter, VerbFilter, ActorFilter, "at")
     search_fields = ("target", "request_id")
     search_help_text = _("A target such as “memory 7”, or a request id.")
     fields = ("at", "who", "verb", "on", "outcome", "counts", "in_workspace", "request_id", "previous_hash", "hash")

@@ -69,6 +69,20 @@ def test_every_page_opens_and_is_read_only(boss: Client, two: list[Candidate]) -
         assert boss.get(LIST + query).status_code == 200
 
 
+def test_the_audit_log_tells_what_was_done_by_itself_from_what_somebody_did(boss: Client, two: list[Candidate]) -> None:
+    settings_file("{}")
+    run()
+    act(boss, "revert_selected", [two[0]], confirmed="yes")
+
+    def verbs(query: str) -> list[tuple[str, str]]:
+        rows = boss.get(f"/admin/memories/auditentry/{query}").context["cl"].result_list
+        return [(row.actor, row.verb) for row in rows]
+
+    assert verbs("?auto=true") == [("tidy", "memory.tidy.apply")]
+    assert verbs("?auto=false") == [("user root", "memory.tidy.revert")]
+    assert verbs("") == verbs("?auto=false") + verbs("?auto=true")
+
+
 def test_hostile_text_does_nothing(boss: Client, agent: Any) -> None:
     memory = MemoryFactory.create(agent=agent, content="<script>alert(1)</script>\u202e", subject="<b>s</b>")
     candidate = CandidateFactory.create(memory=memory)
