@@ -6,8 +6,12 @@ import functools
 from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.views.defaults import page_not_found, permission_denied
+from django_htmx.http import HttpResponseClientRedirect
 
 from memories.access import Principal, principal_of_member, principal_of_superuser
 from memories.models import Membership, Workspace
@@ -20,11 +24,16 @@ View = Callable[..., HttpResponseBase]
 
 
 def guarded(view: View) -> View:
-    """Send the page with the content security policy, and kept by nobody on the way."""
+    """Send the page, or the one that says why it is refused, with the content security policy, and kept by nobody."""
 
     @functools.wraps(view)
     def sent(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except PermissionDenied as refusal:
+            response = permission_denied(request, refusal)
+        except Http404 as absence:
+            response = page_not_found(request, absence)
         response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
         response["Cache-Control"] = "no-store"
         return response
@@ -33,17 +42,35 @@ def guarded(view: View) -> View:
 
 
 def page(view: View) -> View:
-    """Guard the page, and show it to people who are logged in."""
-    return guarded(login_required(view))
+    """Guard the page, and show it to people who are logged in; others are led to the login and back again."""
+    with_login = login_required(view)
+
+    @functools.wraps(view)
+    def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        htmx = getattr(request, "htmx", None)
+        if htmx and not request.user.is_authenticated:
+            # Followed by htmx itself, a redirect would put the login page into the place of a part.
+            back = redirect_to_login(htmx.current_url_abs_path or request.get_full_path())
+            return HttpResponseClientRedirect(back["Location"])
+        return with_login(request, *args, **kwargs)
+
+    return guarded(shown)
 
 
-def workspaces_of(request: HttpRequest) -> list[Workspace]:
-    """Return the workspaces that the person who is logged in may enter, by name."""
-    rows = Workspace.objects.order_by("name", "pk")
+def workspaces_of(request: HttpRequest) -> list[tuple[Workspace, Principal]]:
+    """Return the workspaces that the person who is logged in may enter, by name, with who they are there."""
+    request_id = getattr(request, "id", "")
     user = request.user
     if user.is_active and getattr(user, "is_superuser", False):
-        return list(rows)
-    return list(rows.filter(memberships__user__pk=user.pk or 0))
+        return [
+            (workspace, principal_of_superuser(user, workspace.pk, request_id=request_id))
+            for workspace in Workspace.objects.order_by("name", "pk")
+        ]
+    memberships = Membership.objects.filter(user__pk=user.pk or 0, user__is_active=True)
+    return [
+        (membership.workspace, principal_of_member(membership, request_id=request_id))
+        for membership in memberships.select_related("user", "workspace").order_by("workspace__name", "workspace")
+    ]
 
 
 def principal_in(request: HttpRequest, workspace_id: int) -> Principal | None:

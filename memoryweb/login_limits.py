@@ -20,7 +20,10 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
+
+from memories.pages import CONTENT_SECURITY_POLICY
 
 Failures = Iterable[tuple[datetime, int]]
 """The time of the last failure and how many there were, for each record of attempts."""
@@ -84,7 +87,11 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
         "minutes": math.ceil(seconds / 60),
         "until": now + timedelta(seconds=seconds),
     }
-    page = render(request, "admin/locked_out.html", context, status=429)
+    in_admin = request.path_info.startswith(reverse("admin:index"))
+    template = "admin/locked_out.html" if in_admin else "registration/locked_out.html"
+    page = render(request, template, context, status=429)
+    if not in_admin:
+        page["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     page["Retry-After"] = str(seconds)
     page["Cache-Control"] = "no-store"
     return page

@@ -12,7 +12,7 @@ from memories.models import Agent
 from memoryweb import rates
 from tests.factories import AgentFactory, make_token
 
-LONE = {"merged_chain": [], "merged_from": []}
+LONE = {"merged_chain": [], "merged_from": [], "merged_from_total": 0}
 """What a memory that is read says beside its fields, where nothing was merged."""
 
 

@@ -13,6 +13,7 @@ from django_q.tasks import async_task
 from ninja import Body, Query, Router, Schema
 from pydantic import Field
 
+from memories import audit
 from memories.access import Principal, visible_to
 from memories.errors import Conflict, Forbidden
 from memories.idempotency import Answer
@@ -312,7 +313,7 @@ def get_audit(request: HttpRequest, query: Query[AuditQuery]) -> HttpResponse:
         if value is not None:
             rows = rows.filter(**{name: clean_text(value)})
     if query.auto is not None:
-        rows = rows.filter(actor="tidy") if query.auto else rows.exclude(actor="tidy")
+        rows = rows.filter(actor=audit.BY_ITSELF) if query.auto else rows.exclude(actor=audit.BY_ITSELF)
     if query.since is not None:
         rows = rows.filter(at__gte=query.since)
     if query.until is not None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.models import Memory, Status
-from memories.plain_text import one_line
+from memories.models import SHARED_PARTITION, Agent, Kind, Status
+from memories.plain_text import cut, one_line
 from tidy import eligibility, proposals
 from tidy.apply import Outcome, Skip
 from tidy.diff import Piece, word_diff
 from tidy.evidence import Evidence, Seen
-from tidy.models import Action, Candidate
+from tidy.models import Action, Candidate, CandidateMemory
 
 ACTIONS = {
     Action.MERGE: _("Merge"),
@@ -34,6 +35,30 @@ REASONS = {
     proposals.EXPIRED: _("it has expired"),
     proposals.DECAYED: _("nobody has touched it for long"),
     eligibility.KIND_MISMATCH: _("it says another kind of thing"),
+}
+CONTAINMENT = {
+    "both": _("each states all of the other"),
+    "a_in_b": _("the second states all of the first"),
+    "b_in_a": _("the first states all of the second"),
+    "overlap": _("some statements are in both"),
+    "none": _("no statement is in both"),
+}
+STATUSES = {
+    Candidate.Status.PENDING: _("open"),
+    Candidate.Status.APPLIED: _("applied"),
+    Candidate.Status.DISMISSED: _("dismissed"),
+    Candidate.Status.REVERTED: _("reverted"),
+    Candidate.Status.WITHDRAWN: _("withdrawn"),
+}
+KINDS = {
+    Kind.FACT: _("fact"),
+    Kind.DECISION: _("decision"),
+    Kind.OBSERVATION: _("observation"),
+    Kind.TASK: _("task"),
+    Kind.CONTACT: _("contact"),
+    Kind.RELATIONSHIP: _("relationship"),
+    Kind.WORLD_EVENT: _("world event"),
+    Kind.OTHER: _("other"),
 }
 SKIPPED = {
     Skip.PARTITION_MISMATCH: _("its memories are no longer seen by the same"),
@@ -67,11 +92,21 @@ def skipped_in_words(outcome: Outcome) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of a text on a page. Of a long one that both texts have, ``folded`` is the middle, shown when asked."""
+
+    text: str
+    differs: bool = False
+    folded: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
-    """One memory of a candidate: as it was looked at, in pieces, and whether it is still so."""
+    """One memory of a candidate: as it was looked at, in stretches, and whether it is still so."""
 
     seen: Seen
-    pieces: list[Piece]
+    stretches: list[Stretch]
     label: str
     changed: bool
 
@@ -87,6 +122,31 @@ class Side:
     def tags(self) -> str:
         return one_line(", ".join(self.seen.tags))
 
+    @property
+    def kind(self) -> str:
+        return _kind(self.seen.kind)
+
+    @property
+    def scrolls(self) -> bool:
+        """Return whether the text may be taller than its box, which then has to be reached by keyboard."""
+        return len(self.seen.text) > SCROLLS or self.seen.text.count("\n") > SCROLLS_LINES
+
+
+SCROLLS, SCROLLS_LINES = 700, 10
+ALIKE_MAX = 600
+"""Characters of a stretch that both texts have, above which its middle is folded."""
+ALIKE_KEPT = 150
+FACTS_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Statements under one heading; ``more`` are not listed."""
+
+    heading: str
+    listed: list[str]
+    more: int
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -99,32 +159,56 @@ class Shown:
     effect: str
     sides: list[Side]
     done: str
+    whose: str
 
     @property
     def id(self) -> int:
         return self.candidate.pk
 
     @property
+    def status(self) -> str:
+        return str(STATUSES[Candidate.Status(self.candidate.status)])
+
+    @property
+    def decided_by(self) -> str:
+        return one_line(self.candidate.decided_by)
+
+    @property
+    def decision_reason(self) -> str:
+        return one_line(self.candidate.decision_reason)
+
+    @property
     def is_open(self) -> bool:
         return self.candidate.status == Candidate.Status.PENDING
+
+    @property
+    def is_applied(self) -> bool:
+        return self.candidate.status == Candidate.Status.APPLIED
 
     @property
     def may_revert(self) -> bool:
         return self.candidate.status in (Candidate.Status.APPLIED, Candidate.Status.DISMISSED)
 
     @property
-    def is_stale(self) -> bool:
-        return self.is_open and any(side.changed for side in self.sides)
+    def changed(self) -> bool:
+        """Return whether a memory has changed since it was looked at, or since the candidate was applied."""
+        return (self.is_open or self.is_applied) and any(side.changed for side in self.sides)
 
     @property
-    def facts(self) -> list[tuple[str, list[str]]]:
+    def likeness(self) -> str:
+        """Return how alike two texts are, in words."""
+        words = CONTAINMENT.get(self.evidence.containment, self.evidence.containment)
+        return gettext("Likeness %(number)s of 1; %(words)s.") % {"number": self.evidence.similarity, "words": words}
+
+    @property
+    def facts(self) -> list[Facts]:
         """Return what both state and what one alone does, with headings."""
         shown = (
             (gettext("Both state"), self.evidence.shared),
             (gettext("Only the first states"), self.evidence.only_source),
             (gettext("Only the second states"), self.evidence.only_target),
         )
-        return [(heading, [one_line(fact) for fact in facts]) for heading, facts in shown if facts]
+        return [_facts(heading, facts) for heading, facts in shown if facts]
 
     @property
     def why(self) -> list[str]:
@@ -133,17 +217,51 @@ class Shown:
     @classmethod
     def of(cls, candidate: Candidate) -> Shown:
         """Return the candidate as it is shown now."""
+        return cls.all_of([candidate])[0]
+
+    @classmethod
+    def all_of(cls, candidates: Iterable[Candidate]) -> list[Shown]:
+        """Return the candidates as they are shown now, their memories looked up together."""
+        rows = list(candidates)
+        parts = CandidateMemory.objects.filter(candidate__in=rows).select_related("memory")
+        found = {(part.candidate_id, part.memory_id): part for part in parts}
+        names = _names(rows)
+        return [cls._of(row, found, names) for row in rows]
+
+    @classmethod
+    def _of(cls, candidate: Candidate, parts: dict[tuple[int, int], CandidateMemory], names: dict[str, str]) -> Shown:
         evidence = Evidence.model_validate(candidate.evidence)
-        action = Action(candidate.action)
+        sides = [
+            Side(seen, text, _label(candidate, seen), _has_changed(candidate, parts.get((candidate.pk, seen.id))))
+            for seen, text in zip(evidence.seen, _compared(evidence), strict=True)
+        ]
         return cls(
             candidate=candidate,
             evidence=evidence,
-            action=str(ACTIONS[action]),
+            action=str(ACTIONS[Action(candidate.action)]),
             reason=str(REASONS.get(candidate.reason, candidate.reason)),
             effect=_effect(candidate, evidence),
-            sides=_sides(candidate, evidence),
+            sides=sides,
             done=str(DONE[Candidate.Status(candidate.status)]) % {"id": candidate.pk},
+            whose=names.get(candidate.partition, ""),
         )
+
+
+def _facts(heading: str, facts: Sequence[str]) -> Facts:
+    once = list(dict.fromkeys(facts))
+    return Facts(heading, [one_line(fact) for fact in once[:FACTS_LISTED]], max(0, len(once) - FACTS_LISTED))
+
+
+def _names(candidates: list[Candidate]) -> dict[str, str]:
+    """Return for each partition of the candidates who sees what is in it."""
+    ids = {row.partition.removeprefix("agent:") for row in candidates if row.partition.startswith("agent:")}
+    agents = Agent.objects.filter(pk__in=ids).values_list("pk", "name")
+    names = {f"agent:{pk}": gettext("private to agent %(name)s") % {"name": one_line(name)} for pk, name in agents}
+    return names | {SHARED_PARTITION: gettext("shared in the workspace")}
+
+
+def _kind(kind: str | None) -> str:
+    return str(KINDS[Kind(kind)]) if kind in Kind.values else ""
 
 
 def _effect(candidate: Candidate, evidence: Evidence) -> str:
@@ -154,37 +272,62 @@ def _effect(candidate: Candidate, evidence: Evidence) -> str:
     if candidate.action == Action.ARCHIVE:
         return gettext("Memory %(source)d leaves recall and brief; search still finds it, marked as archived.") % ids
     if candidate.action == Action.RECLASSIFY:
-        ids |= {"before": evidence.kind_before, "after": evidence.kind_after}
-        return gettext("Memory %(source)d becomes a %(after)s instead of a %(before)s.") % ids
+        ids |= {"before": _kind(evidence.kind_before), "after": _kind(evidence.kind_after)}
+        return gettext("The kind of memory %(source)d changes from %(before)s to %(after)s.") % ids
     return gettext("Nothing is changed by approving; it is noted that somebody has looked.")
 
 
-def _sides(candidate: Candidate, evidence: Evidence) -> list[Side]:
-    now = {memory.pk: memory for memory in Memory.objects.filter(pk__in=[seen.id for seen in evidence.seen])}
+def _compared(evidence: Evidence) -> list[list[Stretch]]:
+    """Return the text of each memory in stretches: sources against the target, the target against the first source."""
     target = evidence.target
-    base = _visible(target.text) if target is not None else None
-    sides = []
-    for seen in evidence.seen:
-        text = _visible(seen.text)
-        if seen.role == "target" and evidence.sources:
-            pieces = word_diff(_visible(evidence.sources[0].text), text)[1]
-        elif base is not None:
-            pieces = word_diff(text, base)[0]
-        else:
-            pieces = [Piece(text, False)]
-        sides.append(Side(seen, pieces, _label(candidate, seen), _has_changed(now.get(seen.id), seen)))
-    return sides
+    if target is None or not evidence.sources:
+        return [[Stretch(_visible(seen.text))] if seen.text else [] for seen in evidence.seen]
+    pairs = {seen.id: word_diff(seen.text, target.text) for seen in evidence.sources}
+    pairs[target.id] = pairs[evidence.sources[0].id][::-1]
+    return [_stretches(*pairs[seen.id]) for seen in evidence.seen]
+
+
+def _stretches(pieces: list[Piece], others: list[Piece]) -> list[Stretch]:
+    """Return the pieces with nothing hidden in them. Where texts differ, what is long and alike is folded."""
+    fold = any(piece.differs for piece in (*pieces, *others))
+    return [
+        _folded(piece.text)
+        if fold and not piece.differs and len(piece.text) > ALIKE_MAX
+        else Stretch(_visible(piece.text), piece.differs)
+        for piece in pieces
+    ]
+
+
+def _folded(text: str) -> Stretch:
+    """Return a stretch that shows its first and last words; the last are looked for near the end alone."""
+    beginning = cut(text, ALIKE_KEPT)
+    beginning = beginning[: beginning.rfind(" ") + 1] or beginning
+    near_end = text[-2 * ALIKE_KEPT :]
+    ending = near_end[len(cut(near_end, ALIKE_KEPT)) :]
+    ending = ending[max(0, ending.find(" ")) :]
+    middle = text[len(beginning) : len(text) - len(ending)]
+    return Stretch(_visible(beginning), folded=_visible(middle), after=_visible(ending))
 
 
 def _label(candidate: Candidate, seen: Seen) -> str:
     """Return what becomes of a memory."""
-    if candidate.action != Action.MERGE:
-        return gettext("is looked at")
-    return gettext("stays") if seen.role == "target" else gettext("goes into the other")
+    if candidate.action == Action.MERGE:
+        return gettext("stays") if seen.role == "target" else gettext("goes into the other")
+    if candidate.action == Action.ARCHIVE:
+        return gettext("is archived")
+    if candidate.action == Action.RECLASSIFY:
+        return gettext("gets another kind")
+    return gettext("is looked at")
 
 
-def _has_changed(memory: Memory | None, seen: Seen) -> bool:
-    return memory is None or memory.revision != seen.revision or memory.status != Status.ACTIVE
+def _has_changed(candidate: Candidate, part: CandidateMemory | None) -> bool:
+    """Return whether the memory is another one than was looked at, or than applying left."""
+    if part is None:
+        return True
+    memory = part.memory
+    if candidate.status == Candidate.Status.APPLIED:
+        return part.applied_revision is not None and memory.revision != part.applied_revision
+    return memory.revision != part.seen_revision or memory.status != Status.ACTIVE
 
 
 def _visible(text: str) -> str:

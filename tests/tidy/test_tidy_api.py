@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from memories import access
+from memories import access, audit
 from memories.access import Actor
 from memories.models import Memory, Status
 from tests.conftest import ApiClient
@@ -74,6 +75,43 @@ def test_an_admin_approves_and_reverts(agent: Any, proposed: Candidate) -> None:
     assert verbs[:2] == ["memory.tidy.revert", "memory.tidy.apply"]
 
 
+def test_what_cannot_be_done_is_refused_by_its_reason(agent: Any, proposed: Candidate) -> None:
+    client = client_of(agent)
+
+    def code(verb: str) -> str:
+        response = client.send("POST", f"{LIST}/{proposed.pk}/{verb}", {})
+        assert response.status_code == 409
+        return str(response.json()["error"]["code"])
+
+    assert code("revert") == "not_applied"
+    memory = Memory.objects.get(pk=proposed.evidence["seen"][0]["id"])
+    client.send("PATCH", f"/api/memories/{memory.pk}", {"content": "Mara left Acme."})
+    refused = client.send("POST", f"{LIST}/{proposed.pk}/approve", {})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "stale")
+    assert f"memories {memory.pk}" in refused.json()["error"]["message"]
+    assert client.send("POST", f"{LIST}/{proposed.pk}/dismiss", {"reason": "moved on"}).json()["status"] == "dismissed"
+    assert code("approve") == "not_pending"
+    assert client.send("POST", f"{LIST}/{proposed.pk}/revert").json()["status"] == "pending"
+    assert client.get(f"{LIST}/{10**30}").status_code == 404
+    assert client.get(f"{LIST}/first").status_code == 422
+
+
+def test_candidates_are_filtered_by_everything_they_say(agent: Any, api_client: Any) -> None:
+    settings_file('{"autoApply": false}')
+    MemoryFactory.create(agent=agent, content="TODO: water plant 1", subject="garden")
+    MemoryFactory.create(agent=agent, content="TODO: sweep floor 2", subject="house")
+    run()
+
+    def total(**query: Any) -> int:
+        return int(api_client.get(LIST, query).json()["total"])
+
+    assert total() == total(status=["pending", "applied"]) == total(reason="kind_mismatch") == 2
+    assert total(subject="garden") == total(subject=" garden ") == total(subject="garden", action="reclassify") == 1
+    assert total(subject="") == total(reason="contained") == total(status="applied") == 0
+    for wrong in ({"status": "open"}, {"action": "burn"}, {"limit": 0}, {"limit": 501}, {"cursor": 0}, {"q": "x"}):
+        assert api_client.get(LIST, wrong).status_code == 422, wrong
+
+
 def test_a_batch_is_reverted_and_names_what_it_leaves(agent: Any, proposed: Candidate) -> None:
     client = client_of(agent)
     batch = client.send("POST", f"{LIST}/{proposed.pk}/approve", {}).json()["batch"]
@@ -128,6 +166,26 @@ def test_the_audit_log_tells_what_the_house_did_by_itself(agent: Any) -> None:
     assert client_of(agent, "agent").get("/api/audit").status_code == 403
     stranger = client_of(AgentFactory.create()).get("/api/audit").json()["entries"]
     assert len(stranger) == 1
+
+
+def test_the_audit_log_is_read_by_time_verb_actor_and_page(agent: Any) -> None:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    for day in range(5):
+        verb = "memory.forget" if day % 2 else "memory.erase"
+        audit.record(verb, actor=f"user {day}", workspace_id=agent.workspace_id, at=start + timedelta(days=day))
+    client = client_of(agent)
+
+    def actors(**query: Any) -> list[str]:
+        entries = client.get("/api/audit", query | {"until": "2026-04-01T00:00:00Z"}).json()["entries"]
+        return [entry["actor"] for entry in entries]
+
+    assert actors() == ["user 4", "user 3", "user 2", "user 1", "user 0"]
+    assert actors(since="2026-03-03T00:00:00Z", verb="memory.erase") == ["user 4", "user 2"]
+    assert actors(actor="user 1") == ["user 1"]
+    first = client.get("/api/audit", {"limit": 2, "until": "2026-04-01T00:00:00Z"}).json()
+    assert actors(limit=3, cursor=first["next_cursor"]) == ["user 2", "user 1", "user 0"]
+    for wrong in ({"auto": "perhaps"}, {"since": "yesterday"}, {"who": "ada"}, {"limit": 0}):
+        assert client.get("/api/audit", wrong).status_code == 422, wrong
 
 
 def test_a_merged_memory_says_where_it_went(agent: Any, api_client: Any) -> None:
