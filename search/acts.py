@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from memories import audit
 from memories.access import Actor
-from search import maintenance, tasks
+from search import maintenance, tasks, upkeep, verification
 from search.backends.base import Kind
 from search.corpora import Corpus
-from search.maintenance import Verdict
+from search.verification import Verdict
 
 
 def rebuild(corpus: Corpus, kind: Kind, *, actor: Actor) -> None:
@@ -36,14 +36,14 @@ def resume(corpus: Corpus, kind: Kind, *, actor: Actor) -> bool:
 
 def verify(corpus: Corpus, kind: Kind, *, actor: Actor) -> Verdict:
     """Return what is found of the index; one that is not sound is put right in the background."""
-    verdict = maintenance.verify(corpus, kind)
+    verdict = verification.verify(corpus, kind)
     _record("verify", corpus, kind, actor, verdict.said)
     return verdict
 
 
 def optimize(corpus: Corpus, kind: Kind, *, actor: Actor) -> bool:
     """Return whether the index is merged as far as it goes after some seconds."""
-    done = maintenance.optimize(corpus, kind)
+    done = upkeep.optimize(corpus, kind)
     _record("optimize", corpus, kind, actor, "merged" if done else "merged in part")
     return done
 

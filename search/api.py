@@ -27,10 +27,12 @@ from search.backends.base import KINDS, Sort
 from search.corpora import CORPORA, MEMORIES, MESSAGES, Corpus
 from search.engine import Answer, search
 from search.hits import LIVE, MESSAGE_FIELDS, memory_hits, message_hits, survivors
-from search.models import IndexState
+from search.models import IndexRun
 from search.query import Match, parse
 from search.recall import recall_for
 from search.routing import Mode
+from search.status import IndexStatus, oldest_task, statuses
+from search.upkeep import Need
 
 router = Router(tags=["search"])
 
@@ -104,13 +106,49 @@ class IndexOut(Schema):
     high_water: int
     building: int | None
     build_percent: int | None
+    rows_per_second: int | None
+    seconds_left: int | None
     paused: bool
+    bytes: int | None
+    parts: int | None
+    needs: Need
+    probed_at: datetime | None
     verified: str
+    verified_at: datetime | None
     last_error: str
 
 
 class IndexesOut(Schema):
     indexes: list[IndexOut]
+    oldest_task_seconds: float | None
+
+
+class RunOut(Schema):
+    """One building of an index."""
+
+    id: int
+    corpus: str
+    kind: str
+    generation: int
+    state: Literal["running", "done", "cancelled"]
+    reason: str
+    started_by: str
+    started_at: datetime
+    ended_at: datetime | None
+    rows: int
+    said: str
+
+
+class RunsOut(Schema):
+    runs: list[RunOut]
+    next_cursor: int | None
+
+
+class RunsQuery(Schema):
+    """How many runs, older than which."""
+
+    cursor: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+    limit: Limit = 20
 
 
 def _principal(request: HttpRequest) -> Principal:
@@ -266,21 +304,28 @@ def get_recall(request: HttpRequest, query: Query[QuestionQuery]) -> HttpRespons
     return _json(found.as_json())
 
 
-def index_json(state: IndexState) -> dict[str, Any]:
-    """Return an index's state as the API shows it."""
+def index_json(one: IndexStatus) -> dict[str, Any]:
+    """Return how an index is as the API shows it."""
     return {
-        "corpus": state.corpus,
-        "kind": state.kind,
-        "state": state.state,
-        "percent": state.percent,
-        "generation": state.generation,
-        "progress": state.progress,
-        "high_water": state.high_water,
-        "building": state.building,
-        "build_percent": state.build_percent,
-        "paused": state.paused,
-        "verified": state.verified,
-        "last_error": state.last_error,
+        "corpus": one.corpus,
+        "kind": one.kind,
+        "state": one.state,
+        "percent": one.row.percent,
+        "generation": one.generation,
+        "progress": one.row.progress,
+        "high_water": one.row.high_water,
+        "building": one.row.building,
+        "build_percent": one.row.build_percent,
+        "rows_per_second": None if one.rate is None else round(one.rate),
+        "seconds_left": None if one.left is None else round(one.left.total_seconds()),
+        "paused": one.is_paused,
+        "bytes": one.bytes,
+        "parts": one.parts,
+        "needs": one.needs,
+        "probed_at": one.probed_at,
+        "verified": one.verified,
+        "verified_at": one.verified_at,
+        "last_error": one.error,
     }
 
 
@@ -288,7 +333,31 @@ def index_json(state: IndexState) -> dict[str, Any]:
 def get_indexes(request: HttpRequest) -> HttpResponse:
     """How each index is. Needs an instance token."""
     _instance(request)
-    return _json({"indexes": [index_json(state) for state in IndexState.objects.all()]})
+    return _json(_indexes())
+
+
+@router.get("/indexes/runs", response=RunsOut, summary="Runs")
+def get_index_runs(request: HttpRequest, query: Query[RunsQuery]) -> HttpResponse:
+    """What was built, newest first. Needs an instance token."""
+    _instance(request)
+    rows = IndexRun.objects.all() if query.cursor is None else IndexRun.objects.filter(pk__lt=query.cursor)
+    runs = list(rows[: query.limit + 1])
+    more = runs[query.limit - 1].pk if len(runs) > query.limit else None
+    return _json({"runs": [run_json(run) for run in runs[: query.limit]], "next_cursor": more})
+
+
+def run_json(run: IndexRun) -> dict[str, Any]:
+    """Return one building of an index as the API shows it."""
+    fields = ("corpus", "kind", "generation", "state", "reason", "started_by", "started_at", "ended_at", "rows", "said")
+    return {"id": run.pk} | {field: getattr(run, field) for field in fields}
+
+
+def _indexes(corpus: str | None = None) -> dict[str, Any]:
+    now = timezone.now()
+    waited = oldest_task(now=now)
+    shown = [one for one in statuses(now=now) if corpus in (None, one.corpus)]
+    seconds = None if waited is None else round(waited.total_seconds(), 1)
+    return {"indexes": [index_json(one) for one in shown], "oldest_task_seconds": seconds}
 
 
 def _instance(request: HttpRequest) -> Principal:
@@ -338,5 +407,4 @@ def post_optimize(request: HttpRequest, corpus: str) -> HttpResponse:
 def _each(principal: Principal, corpus: Corpus, act: Callable[..., object]) -> HttpResponse:
     for kind in KINDS:
         act(corpus, kind, actor=principal.actor)
-    states = IndexState.objects.filter(corpus=corpus.name)
-    return _json({"indexes": [index_json(state) for state in states]})
+    return _json(_indexes(corpus.name))

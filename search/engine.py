@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 
 from memories.access import Principal
-from search import maintenance, slow_log
+from search import maintenance, slow_log, upkeep
 from search.backends import backend
 from search.backends.base import Condition, Found, IndexDamaged, Kind, Sort
 from search.corpora import Corpus
@@ -264,7 +264,7 @@ def _step(run: _Run, step: Step) -> list[int]:
         found = _verified(run, candidates, step.meaning)
     if not found:
         # An index may be empty for damage that SQLite does not tell of: "nothing" is only said after a look.
-        maintenance.probe(state, most=3)
+        upkeep.probe(state, most=3)
     if gap is not None:
         found += _scan(run, step.meaning, within=gap, rows=step.rows)
     return _order(run, found, ranked=kind == "words" and _rankable(run.root) is not None, best=best)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -51,51 +51,57 @@ def states(corpus: Corpus) -> dict[Kind, IndexState]:
 def ensure() -> list[str]:
     """Return what had to be mended so that every index is there, whole, and kept by its triggers.
 
-    Run after each migration, which may remake a table and so drop its triggers, at start and before maintenance.
+    Run after each migration, which may remake a table and so drop its triggers, at start and before maintenance. What
+    was taken out of service is left for ``tear_down``.
     """
     pairs = [(corpus, kind) for corpus in CORPORA.values() for kind in KINDS]
-    return [said for corpus, kind in pairs if (said := _ensure(corpus, kind, _unreadable(corpus, kind))) is not None]
-
-
-def _unreadable(corpus: Corpus, kind: Kind, *, served: bool = False) -> set[int]:
-    """Return the generations that cannot even be dropped; the one that serves is looked at if ``served``."""
-    engine = backend()
-    state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
-    found = {number: Generation(corpus, kind, number, function_name()) for number in engine.generations(corpus, kind)}
-    if state is not None and state.state != IndexState.State.STALE and not served:
-        for number in _known(state):
-            if number in found and engine.is_whole(found[number]):
-                del found[number]
-    return {number for number, generation in found.items() if not engine.is_readable(generation)}
+    return [said for corpus, kind in pairs if (said := _ensure(corpus, kind)) is not None]
 
 
 @storage.write
-def _ensure(corpus: Corpus, kind: Kind, unreadable: Collection[int]) -> str | None:
+def _ensure(corpus: Corpus, kind: Kind) -> str | None:
     engine = backend()
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
-    for number in set(engine.generations(corpus, kind)) - _known(state):
-        engine.drop(Generation(corpus, kind, number, function_name()), readable=number not in unreadable)
+    for generation in left_of(corpus, kind, state):
+        engine.detach(generation)
     if state is None:
-        _begin(corpus, kind, 1, reason="there was none")
+        _begin(corpus, kind, _next(corpus, kind, None), reason="there was none")
         return f"{corpus.name} {kind}: made"
     generation = generation_of(state)
     if state.state == IndexState.State.STALE or not engine.is_whole(generation):
-        engine.drop(generation, readable=state.generation not in unreadable)
+        engine.detach(generation)
         if _promote(state):
             return f"{corpus.name} {kind}: damaged, the one that is being built takes its place"
         _begin(corpus, kind, _next(corpus, kind, state), reason="damaged", error=state.last_error)
         return f"{corpus.name} {kind}: damaged, made anew"
     if state.function != function_name():
-        for number in sorted(_known(state)):
-            engine.drop(Generation(corpus, kind, number, state.function), readable=number not in unreadable)
+        for number in _known(state):
+            engine.detach(Generation(corpus, kind, number, state.function))
         _begin(corpus, kind, _next(corpus, kind, state), reason="another text function")
         return f"{corpus.name} {kind}: another text function, made anew"
-    said = _mend_build(state, unreadable)
+    said = _mend_build(state)
     if engine.repair(generation):
         # Which rows were changed without the triggers nobody knows: all of them are read again.
         _refill(state)
         return f"{corpus.name} {kind}: triggers made anew"
     return said
+
+
+def left_of(corpus: Corpus, kind: Kind, state: IndexState | None) -> list[Generation]:
+    """Return the generations that have tables and are of no use any more."""
+    numbers = set(backend().generations(corpus, kind)) - _known(state)
+    return [Generation(corpus, kind, number, function_name()) for number in sorted(numbers)]
+
+
+def left_over() -> list[Generation]:
+    """Return the generations that are still to be torn down."""
+    known = {(state.corpus, state.kind): state for state in IndexState.objects.all()}
+    return [
+        generation
+        for corpus in CORPORA.values()
+        for kind in KINDS
+        for generation in left_of(corpus, kind, known.get((corpus.name, kind)))
+    ]
 
 
 def _known(state: IndexState | None) -> set[int]:
@@ -127,17 +133,22 @@ def _promote(state: IndexState) -> bool:
     state.progress, state.high_water = state.build_progress, state.build_high_water
     state.build_progress = state.build_high_water = 0
     state.state, state.last_error, state.paused = IndexState.State.BUILDING, "", False
+    _forget_extent(state)
     state.save()
     return True
 
 
-def _mend_build(state: IndexState, unreadable: Collection[int]) -> str | None:
+def _forget_extent(state: IndexState) -> None:
+    """Another generation serves: what was noted of the one before it says nothing any more."""
+    state.bytes = state.parts = state.entries = None
+
+
+def _mend_build(state: IndexState) -> str | None:
     """Return what was mended of a generation that is being built: what is half written is begun anew."""
     build = build_of(state)
     if build is None:
         return None
     if not backend().is_whole(build):
-        backend().drop(build, readable=build.number not in unreadable)
         _give_up(state, "half written")
         _begin_beside(state, reason="half written, begun anew", by="")
         return f"{state}: half written, begun anew beside"
@@ -179,6 +190,9 @@ def _begin(corpus: Corpus, kind: Kind, number: int, *, reason: str, error: str =
             "build_progress": 0,
             "build_high_water": 0,
             "paused": False,
+            "bytes": None,
+            "parts": None,
+            "entries": None,
         },
     )
     if last:
@@ -209,7 +223,7 @@ def _end_runs(corpus: str, kind: str, state: str, said: str, rows: int = 0) -> N
 
 
 def _give_up(state: IndexState, why: str) -> None:
-    """Forget the generation being built; its tables are dropped by the next ``ensure``."""
+    """Forget the generation being built; its tables are left for ``tear_down``."""
     build = build_of(state)
     if build is not None:
         backend().detach(build)
@@ -234,10 +248,13 @@ def fill(*, seconds: float, progress: Callable[[IndexState], None] | None = None
                 progress(state)
             if done:
                 break
-            # Others queue for the write lock.
-            time.sleep(max(0.001, (time.monotonic() - started) * (1 / duty - 1)))
+            let_others_write(started, duty)
     left = unpaused.exclude(state=IndexState.State.READY, building=None)
     return not left.exists()
+
+
+def let_others_write(started: float, duty: float) -> None:
+    time.sleep(max(0.001, (time.monotonic() - started) * (1 / duty - 1)))
 
 
 @storage.write
@@ -299,6 +316,7 @@ def _swap(state: IndexState, build: Generation) -> None:
     state.progress = state.high_water = state.build_high_water
     state.build_progress = state.build_high_water = 0
     state.built_at, state.last_error = timezone.now(), ""
+    _forget_extent(state)
     state.save()
     rows = everything(build.corpus.model).count()
     _end_runs(state.corpus, state.kind, IndexRun.State.DONE, "verified, and serving", rows)
@@ -379,63 +397,35 @@ def gap_of(state: IndexState) -> tuple[int, int] | None:
     return None if filled else (state.progress, state.high_water)
 
 
-def probe(state: IndexState, *, most: int = 5) -> None:
-    """Look some rows up by their own text. Raises IndexDamaged where they are not found, which SQLite tells nobody.
-
-    Rows that come or go meanwhile are looked for twice.
-    """
-    generation, engine = generation_of(state), backend()
-    lost = engine.lost(generation, engine.samples(generation, gap=gap_of(state), most=most))
-    if lost and engine.lost(generation, lost):
-        raise IndexDamaged(generation, f"row {lost[0]} is not found by its own text")
-
-
-def probe_all() -> list[str]:
-    """Return the indexes that do not find rows by their own text; they are detached."""
-    damaged = []
-    for state in IndexState.objects.exclude(state=IndexState.State.STALE):
-        try:
-            probe(state)
-        except IndexDamaged as error:
-            detach(error.generation.corpus, error.generation.kind, error.detail, number=error.generation.number)
-            damaged.append(str(state))
-    return damaged
-
-
 def rebuild(corpus: Corpus, kind: Kind, *, by: str = "") -> None:
     """Begin the index anew beside the one that serves, which goes on until the new one has all rows.
 
     Where none serves, searches are answered from what is filled and a scan of the rest meanwhile.
     """
-    if not _rebuild_beside(corpus, kind, by):
+    if not rebuild_beside(corpus, kind, by=by, reason="asked for"):
         start_over(corpus, kind, by=by)
 
 
 @storage.write
-def _rebuild_beside(corpus: Corpus, kind: Kind, by: str) -> bool:
+def rebuild_beside(corpus: Corpus, kind: Kind, *, by: str, reason: str) -> bool:
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
     if state is None or state.state != IndexState.State.READY or not backend().is_whole(generation_of(state)):
         return False
     if state.building is None:
-        _begin_beside(state, reason="asked for", by=by)
+        _begin_beside(state, reason=reason, by=by)
     elif state.paused:
         state.paused = False
         state.save(update_fields=["paused"])
     return True
 
 
-def start_over(corpus: Corpus, kind: Kind, *, by: str = "") -> None:
-    """Drop the index and begin it anew. Searches read the rows that are not in it yet."""
-    _start_over(corpus, kind, _unreadable(corpus, kind, served=True), by)
-
-
 @storage.write
-def _start_over(corpus: Corpus, kind: Kind, unreadable: Collection[int], by: str) -> None:
-    engine = backend()
+def start_over(corpus: Corpus, kind: Kind, *, by: str = "") -> None:
+    """Take the index out of service and begin it anew. Searches read the rows that are not in it yet."""
     state = IndexState.objects.select_for_update().filter(corpus=corpus.name, kind=kind).first()
     number = _next(corpus, kind, state)
-    for old in engine.generations(corpus, kind):
-        engine.drop(Generation(corpus, kind, old, function_name()), readable=old not in unreadable)
+    for generation in left_of(corpus, kind, None):
+        backend().detach(generation)
     _begin(corpus, kind, number, reason="asked for", by=by)
 
 
@@ -457,101 +447,8 @@ def _set_paused(corpus: Corpus, kind: Kind, *, paused: bool) -> bool:
     return bool(found.update(paused=paused))
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What verifying an index found; ``wrong`` is empty for a sound one."""
-
-    corpus: str
-    kind: str
-    rows: int
-    missing: int
-    orphans: int
-    wrong: str
-
-    @property
-    def is_sound(self) -> bool:
-        return not (self.wrong or self.missing or self.orphans)
-
-    @property
-    def said(self) -> str:
-        """Return the verdict in words."""
-        if self.is_sound:
-            return f"sound: all {self.rows} rows are in it"
-        counts = f"{self.missing} rows missing, {self.orphans} entries without a row" if not self.wrong else self.wrong
-        return f"not sound: {counts}"
-
-
-def verify(corpus: Corpus, kind: Kind) -> Verdict:
-    """Return whether the index has each row once and the engine's own check finds nothing.
-
-    One that is not sound is put right in the background: detached if damaged, else filled anew.
-    """
-    rows = everything(corpus.model).count()
-    state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
-    if state is None:
-        return Verdict(corpus.name, kind, rows, 0, 0, "there is none yet")
-    generation, engine = generation_of(state), backend()
-    if state.state == IndexState.State.STALE:
-        return _note(state, Verdict(corpus.name, kind, rows, 0, 0, f"damaged: {state.last_error}"))
-    try:
-        missing, orphans = (
-            len(engine.missing(generation, most=rows + 1)),
-            len(engine.orphans(generation, most=rows + 1)),
-        )
-        wrong = engine.check(generation) or ""
-        if not (missing or orphans or wrong):
-            probe(state)
-    except IndexDamaged as error:
-        missing, orphans, wrong = 0, 0, error.detail
-    if wrong:
-        detach(corpus, kind, wrong, number=state.generation)
-    elif (missing or orphans) and state.state == IndexState.State.READY:
-        _fill_again(corpus, kind, state.generation)
-    return _note(state, Verdict(corpus.name, kind, rows, missing, orphans, wrong))
-
-
 @storage.write
-def _fill_again(corpus: Corpus, kind: Kind, number: int) -> None:
+def fill_again(corpus: Corpus, kind: Kind, number: int) -> None:
     state = IndexState.objects.select_for_update().get(corpus=corpus.name, kind=kind)
     if state.state == IndexState.State.READY and state.generation == number:
         _refill(state)
-
-
-def _note(state: IndexState, verdict: Verdict) -> Verdict:
-    IndexState.objects.filter(pk=state.pk).update(verified_at=timezone.now(), verified=verdict.said[:SHOWN])
-    return verdict
-
-
-def forget_deleted(*, seconds: float = 15.0) -> bool:
-    """Return whether no index holds words of deleted or overwritten memories any more.
-
-    An index marks what is deleted and keeps its words until they are merged. Where the time (for each index)
-    does not suffice, the next call begins anew.
-    """
-    done = [optimize(CORPORA["memories"], kind, seconds=seconds, anew=True) for kind in KINDS]
-    return all(done)
-
-
-def optimize(corpus: Corpus, kind: Kind, *, seconds: float = 10.0, anew: bool = False) -> bool:
-    """Return whether the index is merged as far as it goes, after working on it for about so many seconds.
-
-    With ``anew`` what is merged already is merged once more, without what was deleted since. Damage that comes to light
-    is noted, and the index built anew in the background.
-    """
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
-        if state is None or state.state == IndexState.State.STALE:
-            return True
-        try:
-            with transaction.atomic():
-                moved = backend().optimize(generation_of(state), pages=500, anew=anew)
-            if not moved and not anew:
-                return True
-            anew = False
-        except DatabaseError as error:
-            if not backend().is_damage(error):
-                raise
-            detach(corpus, kind, str(error), number=state.generation)
-        time.sleep(0.001)
-    return False

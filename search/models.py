@@ -34,6 +34,11 @@ class IndexState(models.Model):
     verified_at = models.DateTimeField(null=True, blank=True)
     verified = models.CharField(max_length=500, blank=True, default="")
     last_error = models.CharField(max_length=500, blank=True, default="")
+    probed_at = models.DateTimeField(null=True, blank=True)
+    bytes = models.BigIntegerField(null=True, blank=True, help_text="About, when it was last looked at.")
+    parts = models.PositiveIntegerField(null=True, blank=True)
+    entries = models.BigIntegerField(null=True, blank=True, help_text="Rows that the ranking reckons with.")
+    rows = models.BigIntegerField(null=True, blank=True, help_text="Rows of the table when it was last looked at.")
 
     class Meta:
         constraints = [

@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
 from memories import revisions, storage
-from search import maintenance
+from search import maintenance, upkeep
 from search.backends.sqlite import register_functions
 from search.corpora import CORPORA
 from search.models import IndexState
@@ -38,4 +38,4 @@ def keep_indexes(sender: Any, **kwargs: Any) -> None:
 
 
 storage.add_recovery(maintenance.write_without_damaged)
-revisions.add_eraser(maintenance.forget_deleted)
+revisions.add_eraser(upkeep.forget_deleted)

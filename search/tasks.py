@@ -5,10 +5,10 @@ from __future__ import annotations
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from search import maintenance
+from search import maintenance, upkeep
 
-SECONDS = 15.0
-"""How long one task works; what is left waits for the next minute's."""
+SECONDS, SECONDS_AFTER = 14.0, 4.0
+"""How long one task fills, and removes what is out of service; another task goes on with what is left."""
 
 KEEP = "search.tasks.keep_indexes"
 QUEUED = 100
@@ -18,14 +18,18 @@ DUTY = 0.2
 
 
 def keep_indexes() -> str:
-    """Mend and fill the indexes: made where missing, damaged ones, also those that do not show it, built anew."""
+    """Mend, fill, tear down and merge the indexes: missing ones are made, damaged ones built anew."""
     mended = maintenance.ensure()
-    if maintenance.probe_all():
+    if upkeep.probe_all():
         mended += maintenance.ensure()
+    mended += upkeep.renew_worn()
     filled = maintenance.fill(seconds=SECONDS, duty=DUTY)
-    if not filled:
+    # What was just replaced goes at once; its room is wanted for what comes.
+    cleared = upkeep.tear_down(seconds=SECONDS_AFTER, duty=DUTY)
+    merges = upkeep.merge_all(duty=DUTY) if filled and cleared else 0
+    if not (filled and cleared):
         go_on()
-    return f"ok mended={len(mended)} filled={str(filled).lower()}"
+    return f"ok mended={len(mended)} filled={str(filled).lower()} cleared={str(cleared).lower()} merges={merges}"
 
 
 def go_on() -> None:

@@ -20,7 +20,7 @@ from search import acts
 from search.corpora import CORPORA
 from search.maintenance import generation_of
 from search.models import IndexRun, IndexState
-from search.status import statuses
+from search.status import oldest_task, statuses
 
 RUNS = 20
 """Runs that the page lists, newest first."""
@@ -44,8 +44,10 @@ def _check(request: HttpRequest) -> None:
 def room(request: HttpRequest) -> HttpResponse:
     """All indexes. The part that moves asks for itself again while something is built."""
     _check(request)
-    shown = statuses(now=timezone.now())
+    now = timezone.now()
+    shown = statuses(now=now)
     context = {
+        "oldest_task": oldest_task(now=now),
         "indexes": shown,
         "is_moving": any(one.is_building and not one.is_paused for one in shown),
         "runs": IndexRun.objects.all()[:RUNS],

@@ -56,6 +56,20 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """How large a generation is: bytes on the disk (about), the parts it is spread over, and what its ranking counts.
+
+    ``deleted`` is the share of entries (0 to 1) that were deleted and not yet merged away, ``entries`` the number of
+    rows that the engine's ranking reckons with, which only grows.
+    """
+
+    bytes: int
+    parts: int
+    entries: int
+    deleted: float
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A row found, before its text is loaded: id and the time it is sorted by, as the database keeps it."""
 
@@ -99,8 +113,33 @@ class SearchBackend(ABC):
         """Return whether all its tables can be read. Not to be asked inside a transaction, which damage ends."""
 
     @abstractmethod
+    def thin(self, generation: Generation, *, most: int) -> bool:
+        """Delete at most ``most`` entries of what it consists of; return whether there are more.
+
+        It serves nothing any more. Dropped at once, a large one would hold the write lock for long.
+        """
+
+    @abstractmethod
     def drop(self, generation: Generation, *, readable: bool = True) -> None:
         """Remove its triggers and tables; what is not readable can only be forgotten."""
+
+    @abstractmethod
+    def give_back(self, *, pages: int, kept: float) -> bool:
+        """Return at most ``pages`` free pages to the file system; return whether there are more of them.
+
+        A share of ``kept`` of all pages stays, for what is written next.
+        """
+
+    @abstractmethod
+    def extent(self, generation: Generation) -> Extent | None:
+        """Return how large it is, None where that cannot be read."""
+
+    @abstractmethod
+    def counts(self, generation: Generation) -> tuple[int, int] | None:
+        """Return how many entries it has and how many rows it should have, read at one moment.
+
+        None where counting the rows takes reading them.
+        """
 
     @abstractmethod
     def generations(self, corpus: Corpus, kind: Kind) -> list[int]:

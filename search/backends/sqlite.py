@@ -15,7 +15,8 @@ from typing import Any, Literal
 from django.db import DatabaseError, connection
 from django.db.models.sql.compiler import SQLCompiler
 
-from search.backends.base import Condition, Found, Generation, IndexDamaged, Kind, SearchBackend
+from search.backends import fts5_records
+from search.backends.base import Condition, Extent, Found, Generation, IndexDamaged, Kind, SearchBackend
 from search.corpora import GAP, Corpus
 from search.query import And, Node, Not, Or, Term, superset
 from search.text import alt_text, fold, function_name, index_text
@@ -24,6 +25,8 @@ CHUNK = 500
 TRIGRAM = 3
 # Characters of a row by which it is looked for to see whether the index is sound.
 PROBED = 1000
+INCREMENTAL = 2
+"""What ``PRAGMA auto_vacuum`` says of a store that can give pages back."""
 # One row in so many is read in a scan though it cannot match: whoever scans looks at the clock with each row.
 CLOCKED = 256
 # What SQLite and FTS5 say of an index that cannot be read; pysqlite3 gives primary result codes only, so words decide.
@@ -114,19 +117,37 @@ class SqliteBackend(SearchBackend):
             self._run(f"DROP TRIGGER {quote(name)}")
 
     def is_readable(self, generation: Generation) -> bool:
-        return all(self._is_readable(name) for name in dict(self._schema("table", generation)))
+        return all(self._is_readable(generation, name) for name in dict(self._schema("table", generation)))
 
-    def _is_readable(self, name: str) -> bool:
+    def _is_readable(self, generation: Generation, name: str) -> bool:
         try:
             with connection.cursor() as cursor:
                 cursor.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1")
                 cursor.fetchall()
+                if name == generation.table:
+                    # The pages are in the others; checking the index as such takes long, and says no of a thinned one.
+                    return True
                 cursor.execute(f"PRAGMA integrity_check({quote(name)})")
                 return [row[0] for row in cursor.fetchall()] == ["ok"]
         except DatabaseError as error:
             if not is_damage(error):
                 raise
             return False
+
+    def thin(self, generation: Generation, *, most: int) -> bool:
+        present = dict(self._schema("table", generation))
+        for part, least in (("data", fts5_records.STRUCTURE), ("docsize", None)):
+            name = f"{generation.table}_{part}"
+            if name not in present:
+                continue
+            beyond = f"WHERE id > {least}" if least is not None else ""
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    f"DELETE FROM {quote(name)} WHERE id IN (SELECT id FROM {quote(name)} {beyond} LIMIT %s)", [most]
+                )
+                if cursor.rowcount:
+                    return True
+        return False
 
     def drop(self, generation: Generation, *, readable: bool = True) -> None:
         self.detach(generation)
@@ -157,6 +178,47 @@ class SqliteBackend(SearchBackend):
             cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'trigger')")
             names = [str(row[0]) for row in cursor.fetchall()]
         return sorted({int(found[1]) for name in names if (found := pattern.fullmatch(name))})
+
+    def give_back(self, *, pages: int, kept: float) -> bool:
+        with connection.cursor() as cursor:
+            figures = []
+            for pragma in ("auto_vacuum", "freelist_count", "page_count"):
+                cursor.execute(f"PRAGMA {pragma}")
+                figures.append(int(cursor.fetchone()[0]))
+            vacuum, free, total = figures
+            wanted = min(pages, free - int(kept * total))
+            if vacuum != INCREMENTAL or wanted <= 0:
+                return False
+            cursor.execute(f"PRAGMA incremental_vacuum({wanted})")
+            cursor.fetchall()  # a page is given back with each step
+            return wanted == pages
+
+    def extent(self, generation: Generation) -> Extent | None:
+        data = quote(f"{generation.table}_data")
+        wanted = (fts5_records.AVERAGES, fts5_records.STRUCTURE)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SELECT id, block FROM {data} WHERE id IN (%s, %s)", wanted)
+                records = {int(id_): bytes(block) for id_, block in cursor.fetchall()}
+                cursor.execute("PRAGMA page_size")
+                page = int(cursor.fetchone()[0])
+            found = fts5_records.structure(records[fts5_records.STRUCTURE])
+            entries = fts5_records.entries_counted(records[fts5_records.AVERAGES])
+        except (ValueError, KeyError):
+            return None
+        except DatabaseError as error:
+            if not is_damage(error):
+                raise
+            return None
+        written = found.entries or 1
+        return Extent(found.leaves * page, found.segments, entries, min(1.0, found.deleted / written))
+
+    def counts(self, generation: Generation) -> tuple[int, int] | None:
+        if self._indexed(generation):
+            return None
+        sizes, table = quote(f"{generation.table}_docsize"), quote(generation.corpus.table)
+        sql = f"SELECT (SELECT count(*) FROM {sizes}), (SELECT count(*) FROM {table})"
+        return next(((int(there), int(rows)) for there, rows in self._rows(sql, [], generation)), None)
 
     # Keeping
 

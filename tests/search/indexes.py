@@ -6,7 +6,7 @@ from typing import Any
 
 from memories.access import Actor, Principal, visible_to
 from memories.models import Agent
-from search import maintenance
+from search import verification
 from search.backends.base import KINDS
 from search.corpora import CORPORA, Corpus
 from search.engine import Answer, search
@@ -38,7 +38,7 @@ def found(agent: Agent, corpus: Corpus, query: str, **options: Any) -> list[int]
 
 def sound() -> bool:
     """Return whether every index serves, has each row once, and is built as its engine wants it."""
-    verdicts = [maintenance.verify(corpus, kind) for corpus in CORPORA.values() for kind in KINDS]
+    verdicts = [verification.verify(corpus, kind) for corpus in CORPORA.values() for kind in KINDS]
     assert all(verdict.is_sound for verdict in verdicts), [verdict.said for verdict in verdicts]
     assert {state.state for state in IndexState.objects.all()} == {IndexState.State.READY}
     return len(verdicts) == 4

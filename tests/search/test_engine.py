@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from memories.models import Message
-from search import maintenance
+from search import maintenance, upkeep
 from search.backends.sqlite import CLOCKED
 from search.corpora import MEMORIES, MESSAGES
 from search.engine import SCANS, WINDOW
@@ -214,6 +214,7 @@ def test_an_index_built_anew_meanwhile_is_not_taken_for_a_damaged_one(
         calls.append(corpus.name)
         if len(calls) == 1:
             maintenance.start_over(MESSAGES, "words")
+            assert upkeep.tear_down(seconds=5)
         return seen
 
     monkeypatch.setattr(maintenance, "states", late)

@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from tqdm import tqdm
 
-from search.status import Status, statuses
+from search.status import IndexStatus, statuses
 
 PAUSE = 1.0
 """Seconds between two looks."""
@@ -49,12 +50,13 @@ class Command(BaseCommand):
                 bar.close()
 
 
-def _moves(one: Status) -> bool:
+def _moves(one: IndexStatus) -> bool:
     return one.is_building and not one.is_paused
 
 
-def _line(one: Status) -> str:
+def _line(one: IndexStatus) -> str:
     rows = f", {one.filled} of {one.wanted} rows" if one.is_building else ""
     rate = f", {one.rate:.0f} a second, {one.left} left" if one.rate is not None else ""
     error = f"; last error: {one.error}" if one.error else ""
-    return f"{one.name}: {one.words}, {one.percent} %{rows}{rate}; needs {one.needs}{error}"
+    size = f", {filesizeformat(one.bytes)} in {one.parts} parts" if one.bytes is not None else ""
+    return f"{one.name}: {one.words}, {one.percent} %{rows}{rate}{size}; needs {one.needed}{error}"

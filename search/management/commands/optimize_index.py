@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from tqdm import tqdm
 
-from search import maintenance
+from search import upkeep
 from search.backends.base import KINDS
 from search.corpora import CORPORA
 
@@ -21,6 +21,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, corpus: str | None, **options: Any) -> None:
         pairs = [(name, kind) for name in ([corpus] if corpus else CORPORA) for kind in KINDS]
         for name, kind in tqdm(pairs, unit="index", disable=None):
-            while not maintenance.optimize(CORPORA[name], kind):
+            while not upkeep.optimize(CORPORA[name], kind):
                 pass
             self.stdout.write(f"{name} {kind}: merged")

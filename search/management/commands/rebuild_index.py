@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from tqdm import tqdm
 
 from memories.access import Actor
-from search import acts, maintenance
+from search import acts, maintenance, upkeep
 from search.backends.base import KINDS
 from search.corpora import CORPORA
 from search.models import IndexState
@@ -40,6 +40,8 @@ class Command(BaseCommand):
 
             while not maintenance.fill(seconds=60, progress=show):
                 pass
+        while not upkeep.tear_down(seconds=60):
+            pass
 
 
 def _wanted(state: IndexState) -> int:
