@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from django.db import models
 from django.db.models import F, QuerySet
+from django.db.models.lookups import Exact
 
 from memories import audit, prepared, storage
 from memories.errors import Conflict, Forbidden, Invalid
@@ -86,6 +87,18 @@ def visible_to(principal: Principal, model: type[M]) -> QuerySet[M]:
     This is the one door: every read that answers somebody starts here.
     """
     rows = model._default_manager.filter(workspace_id=principal.workspace_id)
+    partitions = principal.partitions
+    return rows if partitions is None else rows.filter(partition__in=partitions)
+
+
+def visible_among(principal: Principal, model: type[M], ids: Collection[int]) -> QuerySet[M]:
+    """Return those of the rows with these ids that the principal may see: the same door, for ids at hand.
+
+    The sum keeps SQLite's planner from walking all of the workspace to find a few ids: it takes any two columns of an
+    index for a better way than twenty ids.
+    """
+    rows = model._default_manager.filter(pk__in=ids)
+    rows = rows.filter(Exact(F("workspace_id") + 0, principal.workspace_id))
     partitions = principal.partitions
     return rows if partitions is None else rows.filter(partition__in=partitions)
 

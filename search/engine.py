@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -17,20 +18,25 @@ from django.db.models import QuerySet
 from memories.access import Principal
 from search import maintenance, slow_log, upkeep
 from search.backends import backend
-from search.backends.base import Condition, Found, IndexDamaged, Kind, Sort
+from search.backends.base import Condition, Found, Generation, IndexDamaged, Kind, Sort
 from search.corpora import Corpus
-from search.matching import Meaning, PreparedText, like_prefilter, matches
+from search.matching import Meaning, PreparedText, like_prefilter, matcher
 from search.models import IndexState
-from search.query import Match, Node, Not, Query, Term, terms
+from search.query import Match, Node, Not, Query, Term, tails, terms
 from search.relevance import RESCORED, Ranker
 from search.routing import Mode, Plan, Rows, Step, plan
 
 Resolve = Callable[[list[int]], dict[int, int | None]]
 
-WINDOW = 1000
+WINDOW = 500
 """Hits that are ranked by relevance, the newest; the rest follows newest first."""
-TOTAL_MAX = 10_000
-"""Hits are counted up to here."""
+CAREFUL = 50
+"""Of these so many, those that a quick look puts in front, are told apart with care."""
+FEW_ROWS = 2000
+"""Rows of a workspace that are read as quickly as a list of trigrams of all workspaces."""
+MANY_ENTRIES = 20_000
+"""Entries of an index below which its lists of trigrams are short enough for everybody."""
+LABELS_KEPT = 10_000
 VERIFIED = 200
 """Rows whose text is loaded at once to be looked at."""
 SCANS = threading.BoundedSemaphore(2)
@@ -86,8 +92,8 @@ class _Run:
     complete: bool = True
     scanned_to: str | None = None
     ranking_window: int | None = None
-    # How many rows a step that was not read to its end finds, up to TOTAL_MAX + 1.
-    counted: int | None = None
+    # A step was not read to its end: there are more rows than those found.
+    has_more: bool = False
     relevance: dict[int, float] = field(default_factory=dict)
 
 
@@ -114,27 +120,49 @@ def search(
     while True:
         states = maintenance.states(corpus)
         usable = {kind: state.state != IndexState.State.STALE for kind, state in states.items()}
-        chosen = plan(
-            query,
-            mode,
-            words=usable.get("words", False),
-            trigram=usable.get("trigram", False),
-            unindexed_rows=unindexed_rows and corpus.unindexed is not None,
-        )
-        note = partial(
-            slow_log.note, query, corpus=corpus.name, workspace_id=principal.workspace_id, route=chosen.route
-        )
+        route = "none"
+        note = partial(slow_log.note, query, corpus=corpus.name, workspace_id=principal.workspace_id)
         try:
+            chosen = plan(
+                query,
+                mode,
+                words=usable.get("words", False),
+                trigram=usable.get("trigram", False),
+                unindexed_rows=unindexed_rows and corpus.unindexed is not None,
+                few_rows=mode in ("auto", "substring") and _has_few_rows(states, principal),
+            )
+            route = chosen.route
             answer = _run(corpus, query, rows, principal, chosen, states, sort, limit, offset, started, resolve)
         except IndexDamaged as error:
             broken = error.generation
             maintenance.detach(broken.corpus, broken.kind, error.detail, number=broken.number)
             continue
         except DatabaseError as error:
-            note(took_ms=_ms(started), error=type(error).__name__)
+            note(route=route, took_ms=_ms(started), error=type(error).__name__)
             raise
-        note(took_ms=answer.took_ms, rows=len(answer.hits))
+        note(route=route, took_ms=answer.took_ms, rows=len(answer.hits))
         return answer
+
+
+_with_many_rows: set[tuple[str, int, tuple[str, ...] | None]] = set()
+"""Labels that were seen to have more than FEW_ROWS; a workspace seldom shrinks, and either way finds the same."""
+
+
+def _has_few_rows(states: dict[Kind, IndexState], principal: Principal) -> bool:
+    state = states.get("words")
+    if state is None or state.state != IndexState.State.READY or (state.entries or 0) < MANY_ENTRIES:
+        return False
+    generation = maintenance.generation_of(state)
+    labels = (generation.table, principal.workspace_id, principal.partitions)
+    if labels in _with_many_rows:
+        return False
+    condition = Condition("TRUE", (), principal.workspace_id, principal.partitions)
+    if backend().rows_of(generation, condition, most=FEW_ROWS + 1) <= FEW_ROWS:
+        return True
+    if len(_with_many_rows) >= LABELS_KEPT:
+        _with_many_rows.clear()
+    _with_many_rows.add(labels)
+    return False
 
 
 def _run(
@@ -159,7 +187,7 @@ def _run(
     run = _Run(corpus, principal, query.root, query.match, condition, sort, offset + limit, states, deadline)
     ordered, stopped_early = _ordered(run, chosen.steps, resolve)
     page = ordered[offset : offset + limit]
-    total = max(len(ordered), run.counted or 0)
+    total = len(ordered)
     hits = [
         Hit(
             id_,
@@ -170,14 +198,12 @@ def _run(
         for place, id_ in enumerate(page, start=offset)
     ]
     more = offset + limit < len(ordered)
-    # Rows shown in the place of others are only known once all are read.
-    exact = run.complete and not stopped_early and (run.counted is None or resolve is None)
     return Answer(
         hits=hits,
         query=query,
         plan=chosen,
-        total=min(total if resolve is None else len(ordered), TOTAL_MAX),
-        total_is_exact=exact and total <= TOTAL_MAX,
+        total=total,
+        total_is_exact=run.complete and not stopped_early and not run.has_more,
         complete=run.complete,
         scanned_to=run.scanned_to,
         ranking_window=run.ranking_window,
@@ -191,16 +217,15 @@ def _run(
 def _ordered(run: _Run, steps: Sequence[Step], resolve: Resolve | None) -> tuple[list[int], bool]:
     """Return what the steps find in one order, and whether steps were left out as the page is full without.
 
-    By relevance the hits of a step stand behind those before. By time they mix while there are few before, however
-    few are wanted: what is on one page must not depend on how far the reader turns.
+    The hits of a step stand behind those before, in whatever order: what is on one page must not depend on how far the
+    reader turns.
     """
     groups: list[list[int]] = []
     count, left_out = 0, False
     for step in steps:
-        mixes = run.sort != "relevance" and count <= WINDOW
         if step.when == "empty" and count:
             continue
-        if step.when == "short" and count >= run.wanted and not mixes:
+        if step.when == "short" and count >= run.wanted:
             left_out = True
             continue
         found = _step(run, step)
@@ -211,11 +236,8 @@ def _ordered(run: _Run, steps: Sequence[Step], resolve: Resolve | None) -> tuple
         )
         run.shown |= dict.fromkeys(new, step.meaning)
         count += len(new)
-        if mixes and groups:
-            groups[-1] += new
-        else:
-            groups.append(new)
-    if run.sort != "relevance" and (len(steps) > 1 or resolve is not None):
+        groups.append(new)
+    if run.sort != "relevance" and resolve is not None:
         groups = [_by_time(run, group) for group in groups]
     return [id_ for group in groups for id_ in group], left_out
 
@@ -240,10 +262,15 @@ def _step(run: _Run, step: Step) -> list[int]:
         found = _scan(run, step.meaning, rows=step.rows)
         return _order(run, found, ranked=indexed and step.meaning == "words" and _rankable(run.root) is not None)
     kind: Kind = "words" if step.path == "words" else "trigram"
+    root, condition = run.root, run.condition
+    after_space = tails(run.root) if kind == "trigram" and _serves(run.states.get("words")) else None
+    if after_space is not None:
+        # A few rows have a word that begins so; many have all the trigrams.
+        kind, root, condition = "words", after_space, _with_rows(run, step.rows)
     state = run.states[kind]
     gap = maintenance.gap_of(state)
     generation, engine = maintenance.generation_of(state), backend()
-    exact = kind == "words" and not any(term.symbols for term in terms(run.root))
+    exact = step.path == "words" and not any(term.symbols for term in terms(run.root))
     best: dict[int, float] = {}
     if exact:
         if run.sort == "relevance" and run.match == "any":
@@ -252,60 +279,80 @@ def _step(run: _Run, step: Step) -> list[int]:
             highest = max(best.values(), default=0.0) or 1.0
             run.relevance |= {id_: score / highest for id_, score in best.items()}
         # One more than any page up to this one shows, whatever was found before.
-        most = max(WINDOW, run.wanted) + len(run.found) + 1
+        ranked = WINDOW if run.sort == "relevance" else 0
+        most = max(ranked, run.wanted) + len(run.found) + 1
         by_time = None if run.sort == "relevance" else run.sort
-        candidates = engine.search(generation, run.root, run.condition, gap=gap, by_time=by_time, most=most)
-        rows = list(candidates)
-        if len(rows) == most:
-            run.counted = engine.count(generation, run.root, run.condition, gap=gap, most=TOTAL_MAX + 1)
+        rows = list(engine.search(generation, root, condition, gap=gap, by_time=by_time, most=most))
+        run.has_more |= len(rows) == most
         found = [one for one in rows if one.id not in run.found]
     else:
-        candidates = engine.search(generation, run.root, run.condition, gap=gap)
-        found = _verified(run, candidates, step.meaning)
+        found = _verified(run, generation, root, condition, gap, step)
     if not found:
         # An index may be empty for damage that SQLite does not tell of: "nothing" is only said after a look.
         upkeep.probe(state, most=3)
     if gap is not None:
         found += _scan(run, step.meaning, within=gap, rows=step.rows)
-    return _order(run, found, ranked=kind == "words" and _rankable(run.root) is not None, best=best)
+    return _order(run, found, ranked=step.path == "words" and _rankable(run.root) is not None, best=best)
 
 
-def _verified(run: _Run, candidates: Iterator[Found], meaning: Meaning) -> list[Found]:
-    """Return the candidates whose text really matches.
+def _serves(state: IndexState | None) -> bool:
+    return state is not None and state.state == IndexState.State.READY
 
-    Candidates come newest first; what time does not allow is told.
+
+def _verified(
+    run: _Run, generation: Generation, root: Node, condition: Condition, gap: tuple[int, int] | None, step: Step
+) -> list[Found]:
+    """Return rows whose index entry may match and whose text really does.
+
+    As many as are wanted, where they come in the order of time; what time does not allow is told.
     """
-    found: list[Found] = []
-    batch: list[Found] = []
+    engine = backend()
+    by_time: Literal["newest", "oldest"] = "oldest" if run.sort == "oldest" else "newest"
+    in_order = run.sort != "relevance" or step.path != "words"
+    most = run.wanted + len(run.found) + 1 if in_order else None
+    candidates = engine.search(generation, root, condition, gap=gap, oldest_first=by_time == "oldest")
+    found = _look(run, candidates, step.meaning, most)
+    if most is None or len(found) < most:
+        return found
+    found.sort(key=lambda one: (one.time, one.id), reverse=by_time == "newest")
+    if not engine.is_in_time_order(run.corpus, condition, found, by_time=by_time):
+        candidates = engine.search(generation, root, condition, gap=gap, by_time=by_time)
+        found = _look(run, candidates, step.meaning, most)
+    run.has_more |= len(found) == most
+    return found
 
-    def look() -> None:
-        texts = backend().texts(run.corpus, [one.id for one in batch])
+
+def _look(run: _Run, candidates: Iterator[Found], meaning: Meaning, most: int | None) -> list[Found]:
+    """Return the candidates whose text matches, in their order, ``most`` at most."""
+    found: list[Found] = []
+    fits = matcher(run.root, meaning)
+    while batch := list(islice(candidates, VERIFIED)):
+        texts = backend().texts(run.corpus, [one.id for one in batch if one.id not in run.found])
         for one in batch:
             row = texts.get(one.id)
-            if row is not None and matches(run.root, PreparedText(run.corpus.text_of(row)), meaning):
+            if row is not None and fits(PreparedText(run.corpus.text_of(row))):
                 found.append(one)
-        batch.clear()
-
-    for one in candidates:
-        if one.id in run.found:
-            continue
-        batch.append(one)
-        if len(batch) >= VERIFIED:
-            look()
-            if time.monotonic() > run.deadline:
-                run.complete, run.scanned_to = False, one.time
-                return found
-    look()
+                if len(found) == most:
+                    return found
+        if time.monotonic() > run.deadline and len(batch) == VERIFIED:
+            run.complete, run.scanned_to = False, batch[-1].time
+            break
     return found
+
+
+def _with_rows(run: _Run, rows: Rows) -> Condition:
+    """Return the run's condition for those rows alone that the trigram index has, or leaves out."""
+    condition = run.condition
+    if rows == "all" or run.corpus.unindexed is None:
+        return condition
+    column, value = run.corpus.unindexed
+    sql = f'{condition.sql} AND "{run.corpus.table}"."{column}" {"=" if rows == "unindexed" else "<>"} %s'
+    return Condition(sql, (*condition.parameters, value), condition.workspace_id, condition.partitions)
 
 
 def _scan(run: _Run, meaning: Meaning, *, rows: Rows, within: tuple[int, int] | None = None) -> list[Found]:
     """Return matching rows by reading them, in the order of time, as many as time allows."""
-    condition = run.condition
-    if rows != "all" and run.corpus.unindexed is not None:
-        column, value = run.corpus.unindexed
-        sql = f'{condition.sql} AND "{run.corpus.table}"."{column}" {"=" if rows == "unindexed" else "<>"} %s'
-        condition = Condition(sql, (*condition.parameters, value), condition.workspace_id, condition.partitions)
+    condition = _with_rows(run, rows)
     # Waiting for others takes from the same time.
     if not SCANS.acquire(timeout=max(0.0, run.deadline - time.monotonic())):
         run.complete = False
@@ -318,6 +365,7 @@ def _scan(run: _Run, meaning: Meaning, *, rows: Rows, within: tuple[int, int] | 
 
 def _read(run: _Run, condition: Condition, meaning: Meaning, within: tuple[int, int] | None) -> list[Found]:
     found: list[Found] = []
+    fits = matcher(run.root, meaning)
     scanned = backend().scan(
         run.corpus,
         condition,
@@ -326,7 +374,7 @@ def _read(run: _Run, condition: Condition, meaning: Meaning, within: tuple[int, 
         within=within,
     )
     for one, row in scanned:
-        if one.id not in run.found and matches(run.root, PreparedText(run.corpus.text_of(row)), meaning):
+        if one.id not in run.found and fits(PreparedText(run.corpus.text_of(row))):
             found.append(one)
         if time.monotonic() > run.deadline:
             run.complete, run.scanned_to = False, one.time
@@ -348,19 +396,14 @@ def _order(run: _Run, found: list[Found], *, ranked: bool, best: Mapping[int, fl
 
 
 def _best_of_all(run: _Run, window: list[int]) -> list[int]:
-    """Return the ids of the window that were ranked, best first: all, or the newest where a word is too common."""
+    """Return the ids of the window, best first: those that a quick look puts in front are ranked with care."""
     if len(window) < 2:
         return window
     ranker = _ranker(run)
-    if len(window) <= RESCORED or ranker.is_common():
-        return list(ranker.scored(window[:RESCORED], question=run.match == "any"))
-    best = backend().best(ranker.generation, ranker.root, window, most=len(window))
-    if run.match == "any":
-        # Where symbols are asked for too: the words decide, as far as they go.
-        best = [*ranker.scored(best[:RESCORED], question=True), *best[RESCORED:]]
-    placed = set(best)
-    # What only a transcription in another column has is not ranked by the index.
-    return [*best, *(id_ for id_ in window if id_ not in placed)]
+    quick = ranker.quick(window) if len(window) > CAREFUL else window
+    careful = RESCORED if run.match == "any" else CAREFUL
+    best = list(ranker.scored(quick[:careful], question=run.match == "any"))
+    return [*best, *quick[careful:]]
 
 
 def _ranker(run: _Run) -> Ranker:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
-from memories.access import Principal, visible_to
+from memories.access import Principal, visible_among, visible_to
 from memories.models import Agent, Memory, Message, Status
 from memories.plain_text import cut
 from memories.schemas import MEMORY_COLUMNS, row_json
@@ -49,7 +49,7 @@ def message_hits(
         "session_started": F("session__started_at"),
     }
     columns = ("id", "external_id", "role", "timestamp", "content", "tool_name", "tool_text", "session_id")
-    found = visible_to(principal, Message).filter(pk__in=[hit.id for hit in hits])
+    found = visible_among(principal, Message, [hit.id for hit in hits])
     rows = {row["id"]: row for row in found.values(*columns, **names)}
     context = _context(principal, list(rows.values()), include_inactive) if "context" in fields else {}
     shown = []
@@ -93,10 +93,11 @@ def _context(
     if not include_inactive:
         visible = visible.filter(LIVE)
     of_session = visible.filter(session_id=OuterRef("session_id"))
-    here = Q(timestamp=OuterRef("timestamp"))
-    before = of_session.filter(Q(timestamp__lt=OuterRef("timestamp")) | here & Q(pk__lt=OuterRef("pk")))
-    after = of_session.filter(Q(timestamp__gt=OuterRef("timestamp")) | here & Q(pk__gt=OuterRef("pk")))
-    neighbours = visible_to(principal, Message).filter(pk__in=[row["id"] for row in rows])
+    here = OuterRef("timestamp")
+    # The second condition alone is a stretch of an index.
+    before = of_session.filter(Q(timestamp__lt=here) | Q(pk__lt=OuterRef("pk")), timestamp__lte=here)
+    after = of_session.filter(Q(timestamp__gt=here) | Q(pk__gt=OuterRef("pk")), timestamp__gte=here)
+    neighbours = visible_among(principal, Message, [row["id"] for row in rows])
     pairs = {
         row["pk"]: (row["before"], row["after"])
         for row in neighbours.values(
@@ -106,7 +107,8 @@ def _context(
         )
     }
     wanted = {pk for pair in pairs.values() for pk in pair if pk is not None}
-    texts = {row["pk"]: row for row in visible.filter(pk__in=wanted).values("pk", "role", "content")}
+    others = visible_among(principal, Message, wanted)
+    texts = {row["pk"]: row for row in others.values("pk", "role", "content")}
     context = {}
     for row in rows:
         earlier, later = pairs.get(row["id"], (None, None))
@@ -120,7 +122,7 @@ def _context(
 def memory_hits(principal: Principal, hits: Sequence[Hit], root: Node | None) -> list[dict[str, Any]]:
     """Return the hits as memories with snippet, score and match, in their order."""
     created_by = Subquery(Agent.objects.filter(pk=OuterRef("agent_id")).order_by().values("name")[:1])
-    found = visible_to(principal, Memory).filter(pk__in=[hit.id for hit in hits])
+    found = visible_among(principal, Memory, [hit.id for hit in hits])
     rows = {row["id"]: row for row in found.values(*MEMORY_COLUMNS, created_by=created_by)}
     return [
         row_json(row) | {"snippet": _snippet(MEMORIES.columns, row, root, hit), "score": hit.score, "match": hit.match}

@@ -107,6 +107,10 @@ def positive_terms(root: Node | None) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(_walk(root, negated=False)))
 
 
+_TAIL = 3
+"""Characters of the words after a space that are worth asking the words index for."""
+
+
 def superset(root: Node | None, keep: Callable[[Term], bool]) -> Node | None:
     """Return a tree of the kept terms alone, without Not, that everything matches which matches the root.
 
@@ -124,6 +128,34 @@ def superset(root: Node | None, keep: Callable[[Term], bool]) -> Node | None:
             return None if None in needed else _or_node([part for part in needed if part is not None])
         case _:
             return None
+
+
+def tails(root: Node | None) -> Node | None:
+    """Return a tree that matches by words whatever the root matches as a substring; None where none does.
+
+    A term with a space in it may begin and end inside a word, but what follows its first space begins with one: every
+    text that has ``tea kettle`` anywhere has a word that begins with ``kettle``.
+    """
+    kept = superset(root, lambda term: _tail(term) is not None)
+    return None if kept is None else _each_term(kept, lambda term: _tail(term) or term)
+
+
+def _tail(term: Term) -> Term | None:
+    rest = term.folded.partition(" ")[2]
+    tail = _term(rest, quoted=True, star=True) if rest else None
+    return tail if tail is not None and not tail.symbols and len("".join(tail.tokens)) >= _TAIL else None
+
+
+def _each_term(root: Node, change: Callable[[Term], Term]) -> Node:
+    match root:
+        case Term():
+            return change(root)
+        case And(parts):
+            return _and_node([_each_term(part, change) for part in parts])
+        case Or(parts):
+            return _or_node([_each_term(part, change) for part in parts])
+        case _:
+            return root
 
 
 def shape(root: Node | None) -> str:

@@ -118,12 +118,17 @@ class RankedText:
     @cached_property
     def counts(self) -> Counter[str]:
         """How often each token stands in it."""
-        return Counter(self.written.split())
+        return Counter(self.tokens)
 
     @cached_property
+    def tokens(self) -> list[str]:
+        """Its tokens in order."""
+        return self.written.split()
+
+    @property
     def length(self) -> int:
         """The number of its tokens."""
-        return self.counts.total()
+        return len(self.tokens)
 
     def frequency(self, forms: Mapping[Asked, float]) -> float:
         """Return how often it has any of the forms, each times its weight."""
@@ -132,7 +137,8 @@ class RankedText:
     def count(self, form: Asked) -> int:
         """Return how often the form stands in it."""
         if form.word is not None:
-            return self.counts[form.word]
+            # One word is counted sooner than all.
+            return self.counts[form.word] if "counts" in self.__dict__ else self.tokens.count(form.word)
         needle = f" {' '.join(form.tokens)}"
         # Neighbours share a space, so every place is looked at by itself.
         padded, end = f" {self.written} ", "" if form.prefix else " "

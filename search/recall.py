@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from memories.access import Principal, visible_to
+from memories.access import Principal, visible_among
 from memories.models import Memory
 from memories.recall import CREATED_BY, RECALLED, Filters, Recall, recallable, within_budget
 from search.corpora import MEMORIES
@@ -39,7 +39,7 @@ def recall_for(
 
 def _in_order(principal: Principal, hits: list[Hit]) -> list[int]:
     """Return the ids by grade of relevance, then importance and recency."""
-    found = visible_to(principal, Memory).filter(pk__in=[hit.id for hit in hits])
+    found = visible_among(principal, Memory, [hit.id for hit in hits])
     weights = {pk: rest for pk, *rest in found.values_list("pk", "importance", "recency")}
     grades = {hit.id: round(hit.relevance * GRADES) for hit in hits}
     return sorted(weights, key=lambda pk: (grades[pk], *weights[pk], pk), reverse=True)
@@ -48,6 +48,6 @@ def _in_order(principal: Principal, hits: list[Hit]) -> list[int]:
 def _loaded(principal: Principal, ids: list[int]) -> Iterator[dict[str, Any]]:
     for start in range(0, len(ids), LOADED):
         some = ids[start : start + LOADED]
-        found = visible_to(principal, Memory).filter(pk__in=some).values(*RECALLED, created_by=CREATED_BY)
+        found = visible_among(principal, Memory, some).values(*RECALLED, created_by=CREATED_BY)
         rows = {row["id"]: row for row in found}
         yield from (rows[id_] for id_ in some if id_ in rows)

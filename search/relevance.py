@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from memories.access import Principal, visible_to
+from memories.access import Principal, visible_among, visible_to
 from search.backends import backend
 from search.backends.base import Condition, Generation
 from search.corpora import Corpus
@@ -18,10 +19,13 @@ from search.query import And, Node, Or, Term, positive_terms
 from search.ranking import (
     FUNCTION_WEIGHT,
     JOINED_WEIGHT,
+    K1,
     Asked,
+    B,
     Part,
     RankedText,
     forms_of,
+    idf,
     is_function_word,
     language_of,
     part_of,
@@ -35,10 +39,10 @@ RESCORED = 100
 """Rows whose text is scored."""
 RARE_SUM = 5000
 """Of a question's words the rarest are looked up, until so many rows have any of them."""
-COMMON = 20_000
-"""Where a word is in more rows than this, the index's own ranking takes too long: the newest rows are scored."""
-ROWS_MAX = 50_000
-"""Rows of a workspace are counted up to here."""
+LARGE = 20_000
+"""Rows of a workspace above which words are counted among those of all workspaces."""
+IN_ALL = 0.1
+"""What a word weighs in a quick look that all of the rows have."""
 FORMS_COUNTED = 6
 """Other forms of a word that are counted, those that most of the scored texts have."""
 WITH_NEIGHBOURS = 50
@@ -47,7 +51,7 @@ LONGEST = 20_000
 """Characters of a text that are scored."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranker:
     """Ranks rows of one corpus for one query, as its words index and their texts say."""
 
@@ -66,7 +70,7 @@ class Ranker:
         joined = {term: term.tokens for term in _alternatives(self.root) if isinstance(term, Term) and is_joined(term)}
         pieces = [_word(Asked((token,))) for tokens in joined.values() for token in tokens]
         alternatives = list(dict.fromkeys([*_alternatives(self.root), *pieces]))
-        numbers = backend().frequencies(self.generation, alternatives, self.condition, most=RARE_SUM + 1)
+        numbers = self._frequencies(alternatives)
         picked: list[Node] = []
         total = 0
         for number, alternative in sorted(zip(numbers, alternatives, strict=True), key=lambda pair: pair[0]):
@@ -90,10 +94,40 @@ class Ranker:
             return _with_alternatives(self.root, either)
         return And((either, self.root))
 
-    def is_common(self) -> bool:
-        """Return whether a word asked for is in so many rows that the index's own ranking would take too long."""
-        asked = positive_terms(self.root)
-        return max(backend().frequencies(self.generation, asked, self.condition, most=COMMON + 1), default=0) > COMMON
+    @cached_property
+    def is_large(self) -> bool:
+        """Return whether the workspace has so many rows that counting among them takes longer than among all."""
+        return backend().rows_of(self.generation, self.condition, most=LARGE + 1) > LARGE
+
+    def _frequencies(self, nodes: Sequence[Node]) -> list[int]:
+        """Return how many rows have each node, up to RARE_SUM + 1: of the workspace's, or of all where it is large."""
+        condition = None if self.is_large else self.condition
+        return backend().frequencies(self.generation, nodes, condition, most=RARE_SUM + 1)
+
+    def _rows(self) -> int:
+        """Return how many rows the frequencies are counted among."""
+        if self.is_large:
+            extent = backend().extent(self.generation)
+            return extent.entries if extent is not None else LARGE
+        return backend().rows_of(self.generation, self.condition, most=LARGE + 1)
+
+    def quick(self, ids: Sequence[int]) -> list[int]:
+        """Return the ids best first by a look at how often the words as typed stand in the text, and its length."""
+        rows = backend().texts(self.corpus, ids)
+        # Not folded, which takes as long as all else: this only says what is looked at with care.
+        texts = {id_: self.corpus.text_of(row)[:LONGEST].lower() for id_, row in rows.items()}
+        average = sum(map(len, texts.values())) / max(len(texts), 1)
+        asked = [{term.folded, term.text.lower()} for term in positive_terms(self.root) if term.folded]
+        counts = {id_: [max(map(text.count, spellings)) for spellings in asked] for id_, text in texts.items()}
+        having = [1 + sum(map(bool, each)) for each in zip(*counts.values(), strict=True)]
+        weights = [IN_ALL + idf(number, len(texts)) for number in having]
+
+        def score(id_: int) -> float:
+            held_back = K1 * (1 - B + B * len(texts.get(id_, "")) / max(average, 1))
+            parts = zip(weights, counts.get(id_, ()), strict=False)
+            return sum(weight * count / (count + held_back) for weight, count in parts)
+
+        return sorted(ids, key=lambda id_: (-score(id_), -id_))
 
     def scored(self, ids: Sequence[int], known: dict[Term, int] | None = None, *, question: bool) -> dict[int, float]:
         """Return ids to scores, best first, equal ones newest first.
@@ -141,16 +175,19 @@ class Ranker:
         """Return the parts of the question and how much each weighs: the fewer rows have it, the more."""
         having = {part: known[term] for part, term in asked.items() if term in known}
         wanted = [part for part in asked if part not in having]
-        seen = Counter(token for text in texts.values() for token in text.counts)
+        inflected = any(len(others) > 1 for others in forms.values())
+        seen = Counter(token for text in texts.values() for token in text.counts) if inflected else Counter()
         for others in forms.values():
             alike = sorted((form for form in others if form not in asked), key=lambda form: -seen[form.tokens[0]])
             wanted += alike[:FORMS_COUNTED]
             having.update({form: seen[form.tokens[0]] for form in alike[FORMS_COUNTED:] if form not in having})
         wanted = list(dict.fromkeys(wanted))
         nodes = [asked.get(form) or _word(form) for form in wanted]
-        numbers = backend().frequencies(self.generation, nodes, self.condition, most=RARE_SUM + 1)
-        having.update(zip(wanted, numbers, strict=True))
-        rows = backend().frequencies(self.generation, [None], self.condition, most=ROWS_MAX)[0]
+        if len(forms) == 1 and all(len(others) == 1 for others in forms.values()):
+            # One word alone weighs the same in every row.
+            return [part_of(part, others, having | dict.fromkeys(wanted, 0), 1) for part, others in forms.items()]
+        having.update(zip(wanted, self._frequencies(nodes), strict=True))
+        rows = self._rows()
         return [part_of(part, others, having, rows) for part, others in forms.items()]
 
     def _beside(self, ids: Sequence[int]) -> dict[int, list[list[int]]]:
@@ -163,7 +200,7 @@ class Ranker:
         earlier = thread.filter(Q(**{f"{time}__lt": here}) | Q(pk__lt=OuterRef("pk")), **{f"{time}__lte": here})
         later = thread.filter(Q(**{f"{time}__gt": here}) | Q(pk__gt=OuterRef("pk")), **{f"{time}__gte": here})
         earlier, later = earlier.order_by(f"-{time}", "-pk").values("pk"), later.order_by(time, "pk").values("pk")
-        found = rows.filter(pk__in=ids).values_list(
+        found = visible_among(self.principal, corpus.model, ids).values_list(
             "pk", Subquery(earlier[:1]), Subquery(later[:1]), Subquery(earlier[1:2]), Subquery(later[1:2])
         )
         return {

@@ -48,11 +48,12 @@ def plan(
     words: bool = True,
     trigram: bool = True,
     unindexed_rows: bool = False,
+    few_rows: bool = False,
 ) -> Plan:
     """Return the plan for a query.
 
     ``words`` and ``trigram`` say which indexes can serve; ``unindexed_rows`` whether the filters let rows through that
-    the trigram index leaves out.
+    the trigram index leaves out; ``few_rows`` that reading all of them takes no longer than that index.
     """
     if query.root is None:
         return Plan((), "none", _reason(query.reasons))
@@ -70,6 +71,7 @@ def plan(
             words=words,
             trigram=trigram,
             unindexed_rows=unindexed_rows,
+            few_rows=few_rows,
         )
     if mode != "auto":
         why.insert(0, f"mode={mode} was asked for")
@@ -113,6 +115,7 @@ def _by_substring(
     words: bool,
     trigram: bool,
     unindexed_rows: bool,
+    few_rows: bool,
 ) -> list[Step]:
     asked = positive_terms(query.root)
     if all(term.anywhere for term in terms(query.root)):
@@ -133,6 +136,8 @@ def _by_substring(
     path: Path = "scan"
     if indexed and not can_use_trigrams(query):
         why.append("read from the text: a term is shorter than three characters")
+    elif indexed and few_rows:
+        why.append("read from the text: there are few rows")
     elif indexed and not trigram:
         why.append("the trigram index cannot serve")
     elif indexed:

@@ -184,34 +184,37 @@ class SearchBackend(ABC):
         *,
         gap: tuple[int, int] | None,
         by_time: Literal["newest", "oldest"] | None = None,
+        oldest_first: bool = False,
         most: int | None = None,
     ) -> Iterator[Found]:
         """Return the rows whose index entry fits, newest id first, without ids in the gap ``(after, until]``.
 
-        Read as they are asked for, or in the order of time, then best with ``most``, how many are wanted.
+        Read as they are asked for, or with ``by_time`` in the order of time; ``most`` is how many are wanted.
         For words without symbols that is exact; else a superset, to be verified on the text. Raises IndexDamaged.
         """
 
     @abstractmethod
-    def count(
-        self,
-        generation: Generation,
-        root: Node,
-        condition: Condition,
-        *,
-        gap: tuple[int, int] | None,
-        most: int,
-    ) -> int:
-        """Return how many rows ``search`` would give, counted up to ``most``. Raises IndexDamaged."""
+    def is_in_time_order(
+        self, corpus: Corpus, condition: Condition, found: Sequence[Found], *, by_time: Literal["newest", "oldest"]
+    ) -> bool:
+        """Return whether no row beyond those found, by id, belongs before the last of them, by time.
+
+        ``found`` are the first rows by id in the order of time. Rows mostly come in that order, and the index gives
+        them by id without sorting.
+        """
 
     @abstractmethod
     def frequencies(
-        self, generation: Generation, nodes: Sequence[Node | None], condition: Condition, *, most: int
+        self, generation: Generation, nodes: Sequence[Node], condition: Condition | None, *, most: int
     ) -> list[int]:
-        """Return for each node how many entries of the workspace's labels fit (None: all), counted up to ``most``.
+        """Return for each node how many entries of the workspace's labels fit (None: of all), counted up to ``most``.
 
         From the words index alone, so it may count rows that the condition does not allow. Raises IndexDamaged.
         """
+
+    @abstractmethod
+    def rows_of(self, generation: Generation, condition: Condition, *, most: int) -> int:
+        """Return how many entries the workspace's labels have, counted up to ``most``. Raises IndexDamaged."""
 
     @abstractmethod
     def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:

@@ -7,6 +7,7 @@ https://sqlite.org/fts5.html
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,10 @@ from search.text import alt_text, fold, function_name, index_text
 
 CHUNK = 500
 TRIGRAM = 3
+GRAMS = 6
+"""Trigrams of a term that are looked up."""
+TRIED = 2000
+"""Entries of an index that are looked at in the order of ids before the labels are asked."""
 # Characters of a row by which it is looked for to see whether the index is sound.
 PROBED = 1000
 INCREMENTAL = 2
@@ -340,29 +345,56 @@ class SqliteBackend(SearchBackend):
         *,
         gap: tuple[int, int] | None,
         by_time: Literal["newest", "oldest"] | None = None,
+        oldest_first: bool = False,
         most: int | None = None,
     ) -> Iterator[Found]:
-        expression = self._labelled(generation, root, condition)
+        expression = self._expression(generation, root)
         if expression is None:
             return
-        index, time = quote(generation.table), quote(generation.corpus.time)
-        table = quote(generation.corpus.table)
-        direction = "ASC" if by_time == "oldest" else "DESC"
+        oldest = oldest_first or by_time == "oldest"
+        first: list[Found] | None = None
+        if generation.kind == "words":
+            if most is not None:
+                first = self._first(generation, expression, condition, gap, oldest=oldest, most=most)
+            expression = _labelled(expression, condition)
+        if by_time is not None and most is not None and generation.corpus.has_time_index:
+            if first is None:
+                first = list(self._in_order(generation, expression, condition, gap, oldest=oldest, most=most))
+            first.sort(key=lambda one: (one.time, one.id), reverse=not oldest)
+            if len(first) == most and not self.is_in_time_order(generation.corpus, condition, first, by_time=by_time):
+                first = None
+        elif by_time is not None:
+            first = None
+        if first is not None:
+            yield from first
+            return
+        yield from self._in_order(
+            generation, expression, condition, gap, oldest=oldest, most=most, by_time=by_time is not None
+        )
+
+    def _in_order(
+        self,
+        generation: Generation,
+        expression: str,
+        condition: Condition,
+        gap: tuple[int, int] | None,
+        *,
+        oldest: bool,
+        most: int | None,
+        by_time: bool = False,
+    ) -> Iterator[Found]:
+        """Return the rows that the expression finds by id, or by time, which takes sorting all of them."""
+        index, table = quote(generation.table), quote(generation.corpus.table)
+        time, direction = quote(generation.corpus.time), "ASC" if oldest else "DESC"
         matching, parameters = self._matching(generation, f"{table}.id, {table}.{time}", expression, condition, gap)
+        order = f"{table}.{time} {direction}, {table}.id" if by_time else f"{index}.rowid"
         limit = "" if most is None else f" LIMIT {int(most)}"
-        sql = f"{matching} ORDER BY {index}.rowid {direction}{limit}"
-        if by_time is not None:
-            quick = self._by_time(generation, condition, sql, parameters, most, by_time)
-            if quick is not None:
-                yield from quick
-                return
-            sql = f"{matching} ORDER BY {table}.{time} {direction}, {table}.id {direction}{limit}"
         try:
             with connection.cursor() as cursor:
-                cursor.execute(sql, parameters)
+                cursor.execute(f"{matching} ORDER BY {order} {direction}{limit}", parameters)
                 while chunk := cursor.fetchmany(CHUNK):
-                    for id_, time in chunk:
-                        yield Found(id_, str(time))
+                    for id_, moment in chunk:
+                        yield Found(id_, str(moment))
         except DatabaseError as error:
             if is_damage(error):
                 # The rows were read too. If it is the index's damage, the index alone has it as well.
@@ -370,31 +402,46 @@ class SqliteBackend(SearchBackend):
                     pass
             raise
 
-    def _by_time(
+    def _first(
         self,
         generation: Generation,
+        expression: str,
         condition: Condition,
-        sql: str,
-        parameters: Sequence[Any],
-        most: int | None,
-        by_time: Literal["newest", "oldest"],
+        gap: tuple[int, int] | None,
+        *,
+        oldest: bool,
+        most: int,
     ) -> list[Found] | None:
-        """Return the first rows in the order of time, None where that takes sorting all that match.
+        """Return the first ``most`` rows by id, or all where there are less; None where it takes the labels to tell.
 
-        Rows mostly come in the order of time, and the index gives them by id without sorting. That is the order of time
-        too where all rows beyond the last one are older (of the oldest first: newer) than every one that was read.
+        Walking the long list of a large workspace's label takes longer than looking at the few rows that a rare word
+        has anywhere, and where most rows are of one workspace, so are most of a common word's.
         """
-        corpus = generation.corpus
+        index, table = quote(generation.table), quote(generation.corpus.table)
+        time, direction = quote(generation.corpus.time), "ASC" if oldest else "DESC"
+        outside = f" AND ({table}.id <= %s OR {table}.id > %s)" if gap is not None else ""
+        for tried in (min(2 * most, TRIED), TRIED):
+            sql = f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid {direction} LIMIT {tried}"
+            ids = [int(row[0]) for row in self._rows(sql, [expression], generation)]
+            among = f"""
+                SELECT {table}.id, {table}.{time}
+                FROM json_each(%s) AS candidate CROSS JOIN {table} ON {table}.id = candidate.value
+                WHERE {condition.sql}{outside}
+                LIMIT {int(most)}
+            """
+            with connection.cursor() as cursor:
+                cursor.execute(among, [json.dumps(ids), *condition.parameters, *(gap or ())])
+                found = [Found(id_, str(moment)) for id_, moment in cursor.fetchall()]
+            if len(found) == most or len(ids) < tried:
+                return found
+        return None
+
+    def is_in_time_order(
+        self, corpus: Corpus, condition: Condition, found: Sequence[Found], *, by_time: Literal["newest", "oldest"]
+    ) -> bool:
         if not corpus.has_time_index or condition.partitions is None:
-            return None
+            return False
         newest = by_time == "newest"
-        found = sorted(
-            (Found(int(id_), str(time)) for id_, time in self._rows(sql, parameters, generation)),
-            key=lambda one: (one.time, one.id),
-            reverse=newest,
-        )
-        if not found or most is None or len(found) < most:
-            return found
         last = min(one.id for one in found) if newest else max(one.id for one in found)
         beyond, direction = ("<", "DESC") if newest else (">", "ASC")
         for partition in condition.partitions:
@@ -409,14 +456,8 @@ class SqliteBackend(SearchBackend):
                 cursor.execute(times, [condition.workspace_id, partition, last])
                 row = cursor.fetchone()
             if row is not None and (str(row[0]) >= found[-1].time if newest else str(row[0]) <= found[-1].time):
-                return None
-        return found
-
-    def _labelled(self, generation: Generation, root: Node, condition: Condition) -> str | None:
-        expression = self._expression(generation, root)
-        if expression is None or generation.kind != "words":
-            return expression
-        return f"{_labels(condition.workspace_id, condition.partitions)} AND ({expression})"
+                return False
+        return True
 
     def _matching(
         self,
@@ -435,31 +476,22 @@ class SqliteBackend(SearchBackend):
         """
         return sql, [expression, *(gap or ()), *condition.parameters]
 
-    def count(
-        self,
-        generation: Generation,
-        root: Node,
-        condition: Condition,
-        *,
-        gap: tuple[int, int] | None,
-        most: int,
-    ) -> int:
-        expression = self._labelled(generation, root, condition)
-        if expression is None:
-            return 0
-        sql, parameters = self._matching(generation, "1", expression, condition, gap)
-        return self._number(f"SELECT count(*) FROM ({sql} LIMIT %s)", [*parameters, most], generation)
-
     def frequencies(
-        self, generation: Generation, nodes: Sequence[Node | None], condition: Condition, *, most: int
+        self, generation: Generation, nodes: Sequence[Node], condition: Condition | None, *, most: int
     ) -> list[int]:
-        index, labels = quote(generation.table), _labels(condition.workspace_id, condition.partitions)
+        expressions = [self._expression(generation, node) for node in nodes]
+        return [
+            0 if one is None else self._count(generation, one if condition is None else _labelled(one, condition), most)
+            for one in expressions
+        ]
+
+    def rows_of(self, generation: Generation, condition: Condition, *, most: int) -> int:
+        return self._count(generation, _labels(condition.workspace_id, condition.partitions), most)
+
+    def _count(self, generation: Generation, expression: str, most: int) -> int:
+        index = quote(generation.table)
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH %s LIMIT %s)"
-        found = []
-        for node in nodes:
-            expression = labels if node is None else self._labelled(generation, node, condition)
-            found.append(0 if expression is None else self._number(sql, [expression, most], generation))
-        return found
+        return self._number(sql, [expression, most], generation)
 
     def _number(self, sql: str, parameters: Sequence[Any], generation: Generation) -> int:
         return next((int(row[0]) for row in self._rows(sql, parameters, generation)), 0)
@@ -475,7 +507,7 @@ class SqliteBackend(SearchBackend):
             ORDER BY bm25({index}, 1, 0, 0)
         """
         best: list[int] = []
-        for (id_,) in self._rows(sql, [_words(root, "body"), min(wanted), max(wanted)], generation):
+        for (id_,) in self._rows(sql, [words_expression(root, "body"), min(wanted), max(wanted)], generation):
             if id_ in wanted:
                 best.append(id_)
                 if len(best) >= most:
@@ -486,7 +518,7 @@ class SqliteBackend(SearchBackend):
         """Return the MATCH expression; None where the index cannot narrow the rows down."""
         if generation.kind == "words":
             kept = superset(root, lambda term: bool(term.tokens)) if _has_symbols(root) else root
-            return None if kept is None else _words(kept)
+            return None if kept is None else words_expression(kept)
         kept = superset(root, lambda term: len(term.folded) >= TRIGRAM)
         return None if kept is None else _trigrams(kept)
 
@@ -609,6 +641,10 @@ class SqliteBackend(SearchBackend):
             return [(found, sql) for found, sql in cursor.fetchall() if found == name or found.startswith(f"{name}_")]
 
 
+def _labelled(expression: str, condition: Condition) -> str:
+    return f"{_labels(condition.workspace_id, condition.partitions)} AND ({expression})"
+
+
 def _labels(workspace_id: int, partitions: tuple[str, ...] | None) -> str:
     """Return the expression for the labels of a workspace, in these partitions (None: all)."""
     workspace = f'labels : "w{workspace_id:x}"'
@@ -624,18 +660,18 @@ def _has_symbols(root: Node) -> bool:
     return any(_has_symbols(part) for part in (root.parts if isinstance(root, And | Or) else (root.part,)))
 
 
-def _words(root: Node, columns: str = "{body alt}") -> str:
+def words_expression(root: Node, columns: str = "{body alt}") -> str:
     """Return the tree as an FTS5 expression over the columns. Tokens are quoted, so nothing in them is syntax."""
     if isinstance(root, Term):
         phrase = " ".join(root.tokens).replace('"', '""')
         return f'{columns} : "{phrase}"{" *" if root.prefix else ""}'
     if isinstance(root, Or):
-        return "(" + " OR ".join(_words(part, columns) for part in root.parts) + ")"
+        return "(" + " OR ".join(words_expression(part, columns) for part in root.parts) + ")"
     assert isinstance(root, And)
-    wanted = " AND ".join(_words(part, columns) for part in root.parts if not isinstance(part, Not))
+    wanted = " AND ".join(words_expression(part, columns) for part in root.parts if not isinstance(part, Not))
     for part in root.parts:
         if isinstance(part, Not):
-            wanted = f"({wanted}) NOT ({_words(part.part, columns)})"
+            wanted = f"({wanted}) NOT ({words_expression(part.part, columns)})"
     return f"({wanted})"
 
 
@@ -643,7 +679,10 @@ def _trigrams(root: Node) -> str:
     """Return the tree as an expression of single trigrams: without positions (detail=none) there are no phrases."""
     if isinstance(root, Term):
         text = root.folded
-        grams = dict.fromkeys(text[start : start + TRIGRAM] for start in range(len(text) - TRIGRAM + 1))
+        places = len(text) - TRIGRAM + 1
+        # A few name hardly more rows than all do, and each is another long list to walk; the text decides anyway.
+        few = range(places) if places <= GRAMS else (place * (places - 1) // (GRAMS - 1) for place in range(GRAMS))
+        grams = dict.fromkeys(text[start : start + TRIGRAM] for start in few)
         return "(" + " AND ".join(map(_quoted, grams)) + ")"
     assert isinstance(root, And | Or)
     joint = " AND " if isinstance(root, And) else " OR "

@@ -18,6 +18,7 @@ from memories.models import Message, Session
 from search import maintenance
 from search.backends import backend
 from search.backends.base import Sort
+from search.backends.sqlite import words_expression
 from search.corpora import MESSAGES
 from search.engine import search
 from search.hits import LIVE, message_hits
@@ -52,7 +53,7 @@ class Kind:
 
 
 def measure(bench: Bench) -> None:
-    """Add a row for each kind of query and order, in the big workspace and in small ones; for questions; for context."""
+    """Add a row for each kind of query and order, in big and small workspaces, for questions, and for context."""
     store = messages.filled(bench.directory, bench.largest)
     kinds = list(_kinds(store.big))
     for kind in kinds:
@@ -80,7 +81,7 @@ def _kinds(principal: Principal) -> Iterator[Kind]:
     rows = visible_to(principal, Message).exclude(role="tool").order_by("pk")
     texts = list(rows.values_list("content", flat=True)[:SAMPLED])
     latin = [text.split() for text in texts if text.isascii() and len(text.split()) > 4]
-    chinese = [part for text in texts if not text.isascii() for part in text.split("，") if len(part) >= 6]
+    chinese = [part for text in texts if "，" in text for part in text.split("，") if len(part) >= 6]
     having = Counter(word for words in latin for word in set(words))
     by_number = sorted(having, key=lambda word: (-having[word], word))
     per_cent = len(latin) // 100
@@ -226,12 +227,14 @@ def _in_turn(
 
 
 def _bare(query: str, mode: Mode, sort: Sort) -> None:
-    term = positive_terms(parse(query).root)[0]
+    root = parse(query).root
+    assert root is not None
     if mode == "substring":
+        (term,) = positive_terms(root)
         grams = {term.folded[start : start + 3] for start in range(len(term.folded) - 2)}
         _run(" AND ".join(f'"{gram}"' for gram in sorted(grams)), "trigram", sort)
     else:
-        _run(f'body : "{" ".join(term.tokens)}"{" *" if term.prefix else ""}', "words", sort)
+        _run(words_expression(root, "body"), "words", sort)
 
 
 @lru_cache

@@ -27,7 +27,7 @@ from tqdm import tqdm
 from memories import access, revisions
 from memories.access import Actor, Principal
 from memories.models import Agent, Kind, Memory, MemoryTag, Revision, Source, Token, Workspace, content_hash
-from search import maintenance
+from search import maintenance, upkeep
 from search.models import IndexState
 from search.text import function_name
 from tests.benchmarks.figures import Limit, Row
@@ -194,6 +194,7 @@ def index() -> None:
         while not maintenance.fill(seconds=2.0):
             bar.n = int(sum(state.percent for state in IndexState.objects.all()) / IndexState.objects.count())
             bar.refresh()
+    upkeep.probe_all()
 
 
 def quick_connection() -> Any:
