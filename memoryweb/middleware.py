@@ -34,7 +34,7 @@ MESSAGES = {
 
 def is_api(request: HttpRequest) -> bool:
     """Return whether a program asked: its errors are JSON."""
-    return request.path_info.startswith(("/api/", "/health/"))
+    return request.path_info.startswith(("/api/", "/health/")) or request.path_info.rstrip("/") == "/metrics"
 
 
 def request_id(get_response: GetResponse) -> GetResponse:

@@ -48,6 +48,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memoryweb.metrics.measured",
     "memoryweb.middleware.request_id",
     "memoryweb.middleware.optional_slash",
     "memoryweb.middleware.api_errors",

@@ -6,7 +6,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from memories.pages import guarded
-from memoryweb import health
+from memoryweb import health, metrics
 from memoryweb.api import api
 
 urlpatterns = [
@@ -18,5 +18,6 @@ urlpatterns = [
     path("api/", api.urls),
     path("health/live", health.live, name="live"),
     path("health/ready", health.ready, name="ready"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("admin/", admin.site.urls),
 ]

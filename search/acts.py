@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memories import audit
 from memories.access import Actor
 from search import maintenance, tasks, upkeep, verification
@@ -38,6 +40,13 @@ def verify(corpus: Corpus, kind: Kind, *, actor: Actor) -> Verdict:
     """Return what is found of the index; one that is not sound is put right in the background."""
     verdict = verification.verify(corpus, kind)
     _record("verify", corpus, kind, actor, verdict.said)
+    return verdict
+
+
+def compare(corpus: Corpus, kind: Kind, *, actor: Actor, progress: Callable[[int], object]) -> Verdict:
+    """Return what is found of the index word by word; one that differs is built anew in the background."""
+    verdict = verification.compare(corpus, kind, progress=progress)
+    _record("compare", corpus, kind, actor, verdict.said)
     return verdict
 
 

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 
 from memories.access import Principal
-from search import maintenance, slow_log, upkeep
+from search import maintenance, metrics, slow_log, upkeep
 from search.backends import backend
 from search.backends.base import Condition, Found, Generation, IndexDamaged, Kind, Sort
 from search.corpora import Corpus
@@ -141,6 +141,9 @@ def search(
             note(route=route, took_ms=_ms(started), error=type(error).__name__)
             raise
         note(route=route, took_ms=answer.took_ms, rows=len(answer.hits))
+        metrics.SECONDS.labels(corpus.name, route).observe(answer.took_ms / 1000)
+        if not answer.complete:
+            metrics.INCOMPLETE.labels(corpus.name).inc()
         return answer
 
 
@@ -263,9 +266,8 @@ def _step(run: _Run, step: Step) -> list[int]:
         return _order(run, found, ranked=indexed and step.meaning == "words" and _rankable(run.root) is not None)
     kind: Kind = "words" if step.path == "words" else "trigram"
     root, condition = run.root, run.condition
-    after_space = tails(run.root) if kind == "trigram" and _serves(run.states.get("words")) else None
+    after_space = _telling_tails(run) if kind == "trigram" else None
     if after_space is not None:
-        # A few rows have a word that begins so; many have all the trigrams.
         kind, root, condition = "words", after_space, _with_rows(run, step.rows)
     state = run.states[kind]
     gap = maintenance.gap_of(state)
@@ -295,8 +297,13 @@ def _step(run: _Run, step: Step) -> list[int]:
     return _order(run, found, ranked=step.path == "words" and _rankable(run.root) is not None, best=best)
 
 
-def _serves(state: IndexState | None) -> bool:
-    return state is not None and state.state == IndexState.State.READY
+def _telling_tails(run: _Run) -> Node | None:
+    """Return what the words index can narrow the rows down by, where few rows have it. Many may have all trigrams."""
+    state, root = run.states.get("words"), tails(run.root)
+    if root is None or state is None or state.state != IndexState.State.READY:
+        return None
+    number = backend().frequencies(maintenance.generation_of(state), [root], None, most=FEW_ROWS + 1)[0]
+    return root if number <= FEW_ROWS else None
 
 
 def _verified(

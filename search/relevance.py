@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -39,6 +38,8 @@ RESCORED = 100
 """Rows whose text is scored."""
 RARE_SUM = 5000
 """Of a question's words the rarest are looked up, until so many rows have any of them."""
+NEWEST = 1000
+"""Where each of a question's words is in more rows than that, so many are looked at, the newest."""
 LARGE = 20_000
 """Rows of a workspace above which words are counted among those of all workspaces."""
 IN_ALL = 0.1
@@ -73,16 +74,21 @@ class Ranker:
         numbers = self._frequencies(alternatives)
         picked: list[Node] = []
         total = 0
-        for number, alternative in sorted(zip(numbers, alternatives, strict=True), key=lambda pair: pair[0]):
+        # Of words that are all too common to be counted the longest is likely the rarest.
+        rarest = sorted(zip(numbers, alternatives, strict=True), key=lambda pair: (pair[0], -_length(pair[1])))
+        for number, alternative in rarest:
             if number and (not picked or total + number <= RARE_SUM):
                 picked.append(alternative)
                 total += number
         if not picked:
             return {}
         narrowed = self._narrowed(picked)
-        found = backend().search(self.generation, narrowed, self.condition, gap=gap)
-        ids = [one.id for one in islice(found, RARE_SUM)]
-        if len(ids) > RESCORED:
+        too_common = total > RARE_SUM
+        most = NEWEST if too_common else RARE_SUM
+        ids = [one.id for one in backend().search(self.generation, narrowed, self.condition, gap=gap, most=most)]
+        if too_common:
+            ids = self.quick(ids)[:RESCORED]
+        elif len(ids) > RESCORED:
             ids = backend().best(self.generation, narrowed, ids, most=RESCORED)
         known = {node: number for node, number in zip(alternatives, numbers, strict=True) if isinstance(node, Term)}
         return self.scored(ids, known, question=True)
@@ -207,6 +213,10 @@ class Ranker:
             id_: [[beside for beside in ring if beside is not None] for ring in (places[:2], places[2:])]
             for id_, *places in found
         }
+
+
+def _length(node: Node) -> int:
+    return max((len("".join(term.tokens)) for term in positive_terms(node)), default=0)
 
 
 def _word(form: Asked) -> Term:

@@ -127,11 +127,15 @@ def _by_substring(
         return [Step("words" if by_index else "scan", "substring")]
     when: When = "always"
     if not first:
-        when = "short" if all(term.anywhere or len(term.folded) >= _TELLING for term in asked) else "empty"
+        # Who puts words in quotes does not ask for others that they stand inside of.
+        is_phrase = any(" " in term.folded for term in asked)
+        telling = all(term.anywhere or len(term.folded) >= _TELLING for term in asked)
+        when = "short" if telling and not is_phrase else "empty"
         why.append(
             "then the same text inside other words, where the page has room"
             if when == "short"
-            else "the same text inside other words only where no word is found: a term is shorter than four characters"
+            else "the same text inside other words only where no word is found: "
+            + ("a phrase is asked for" if is_phrase else "a term is shorter than four characters")
         )
     path: Path = "scan"
     if indexed and not can_use_trigrams(query):

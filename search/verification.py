@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from django.utils import timezone
 
@@ -25,6 +26,7 @@ class Verdict:
     missing: int
     orphans: int
     wrong: str
+    compared: bool = False
 
     @property
     def is_sound(self) -> bool:
@@ -34,7 +36,8 @@ class Verdict:
     def said(self) -> str:
         """Return the verdict in words."""
         if self.is_sound:
-            return f"sound: all {self.rows} rows are in it"
+            word_by_word = ", every word where a copy built afresh has it" if self.compared else ""
+            return f"sound: all {self.rows} rows are in it{word_by_word}"
         counts = f"{self.missing} rows missing, {self.orphans} entries without a row" if not self.wrong else self.wrong
         return f"not sound: {counts}"
 
@@ -66,6 +69,26 @@ def verify(corpus: Corpus, kind: Kind) -> Verdict:
     elif (missing or orphans) and state.state == IndexState.State.READY:
         fill_again(corpus, kind, state.generation)
     return _note(state, Verdict(corpus.name, kind, rows, missing, orphans, wrong))
+
+
+def compare(corpus: Corpus, kind: Kind, *, progress: Callable[[int], object] = lambda rows: None) -> Verdict:
+    """Return whether the index has every word of every row where a copy built afresh has it, after ``verify``.
+
+    Takes as long as building it; searches and writes go on. One that differs is detached and built anew. An index that
+    is being filled, for which there is nothing to compare yet, is only verified.
+    """
+    verdict = verify(corpus, kind)
+    state = IndexState.objects.filter(corpus=corpus.name, kind=kind).first()
+    if not verdict.is_sound or state is None or state.state != IndexState.State.READY:
+        return verdict
+    try:
+        words = backend().differing_words(generation_of(state), progress=progress)
+        wrong = f"{words} words stand elsewhere than in a copy built afresh" if words else ""
+    except IndexDamaged as error:
+        wrong = error.detail
+    if wrong:
+        detach(corpus, kind, wrong, number=state.generation)
+    return _note(state, replace(verdict, wrong=wrong, compared=True))
 
 
 def _note(state: IndexState, verdict: Verdict) -> Verdict:

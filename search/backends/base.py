@@ -6,7 +6,7 @@ Indexes are made, filled, asked and detached here, and nowhere else is their SQL
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -167,6 +167,14 @@ class SearchBackend(ABC):
     @abstractmethod
     def check(self, generation: Generation) -> str | None:
         """Return what the engine's own check of the index finds wrong, or None."""
+
+    @abstractmethod
+    def differing_words(self, generation: Generation, *, progress: Callable[[int], object]) -> int:
+        """Return how many words stand elsewhere in it than in a copy built afresh from the rows of one moment.
+
+        ``progress`` is told how many more rows were gone through. Takes as long as building it, reads alone, and keeps
+        the copy apart from the store.
+        """
 
     @abstractmethod
     def optimize(self, generation: Generation, *, pages: int, anew: bool = False) -> bool:

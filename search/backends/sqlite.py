@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from django.db import DatabaseError, connection
@@ -26,6 +26,8 @@ CHUNK = 500
 TRIGRAM = 3
 GRAMS = 6
 """Trigrams of a term that are looked up."""
+COMPARED = 2000
+"""Rows that a copy takes in at a time."""
 TRIED = 2000
 """Entries of an index that are looked at in the order of ids before the labels are asked."""
 # Characters of a row by which it is looked for to see whether the index is sound.
@@ -92,13 +94,7 @@ class SqliteBackend(SearchBackend):
     # Making and removing
 
     def create(self, generation: Generation) -> None:
-        options = "content='', contentless_delete=1"
-        if generation.kind == "words":
-            # Tokens come ready and parted by blanks; the ascii tokenizer takes everything beyond ASCII as it is.
-            columns = f"body, alt, labels, tokenize='ascii', prefix='1', {options}"
-        else:
-            columns = f"body, tokenize='trigram case_sensitive 1', detail=none, {options}"
-        self._run(f"CREATE VIRTUAL TABLE {quote(generation.table)} USING fts5({columns})")
+        self._run(f"CREATE VIRTUAL TABLE {quote(generation.table)} USING fts5({_columns(generation.kind)})")
         if generation.kind == "words":
             self._run(f"INSERT INTO {quote(generation.table)}({quote(generation.table)}, rank) VALUES ('automerge', 8)")
         self.repair(generation)
@@ -323,6 +319,43 @@ class SqliteBackend(SearchBackend):
         except DatabaseError as error:
             return str(error)
         return None if said == ["ok"] else "; ".join(said)[:500]
+
+    def differing_words(self, generation: Generation, *, progress: Callable[[int], object]) -> int:
+        # A connection of its own: a transaction of Django's would keep others from writing for minutes.
+        raw = connection.get_new_connection(connection.get_connection_params())
+        try:
+            register_functions(raw)
+            raw.isolation_level = None
+            # The copy goes to a file that SQLite removes with the connection.
+            raw.execute("PRAGMA temp_store = FILE")
+            raw.execute(f"CREATE VIRTUAL TABLE temp.fresh USING fts5({_columns(generation.kind)})")
+            raw.execute("BEGIN")
+            self._fill_copy(raw, generation, progress)
+            served, fresh = _spread(raw, "main", generation.table), _spread(raw, "temp", "fresh")
+            return sum(1 for _ in _differences(served, fresh))
+        except raw.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            raise IndexDamaged(generation, str(error)) from error
+        finally:
+            raw.close()
+
+    def _fill_copy(self, raw: Any, generation: Generation, progress: Callable[[int], object]) -> None:
+        columns, values = self._values(generation, "t")
+        after = -1
+        while True:
+            table = quote(generation.corpus.table)
+            sql = f"SELECT max(id), count(*) FROM (SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT ?)"
+            last, count = raw.execute(sql, [after, COMPARED]).fetchone()
+            if not count:
+                return
+            raw.execute(
+                f"INSERT INTO temp.fresh(rowid, {columns}) SELECT t.id, {values} FROM {table} t "
+                f"WHERE t.id > ? AND t.id <= ?{self._indexed(generation)}",
+                [after, last],
+            )
+            after = last
+            progress(count)
 
     def optimize(self, generation: Generation, *, pages: int, anew: bool = False) -> bool:
         with connection.cursor() as cursor:
@@ -641,6 +674,14 @@ class SqliteBackend(SearchBackend):
             return [(found, sql) for found, sql in cursor.fetchall() if found == name or found.startswith(f"{name}_")]
 
 
+def _columns(kind: Kind) -> str:
+    options = "content='', contentless_delete=1"
+    if kind == "words":
+        # Tokens come ready and parted by blanks; the ascii tokenizer takes everything beyond ASCII as it is.
+        return f"body, alt, labels, tokenize='ascii', prefix='1', {options}"
+    return f"body, tokenize='trigram case_sensitive 1', detail=none, {options}"
+
+
 def _labelled(expression: str, condition: Condition) -> str:
     return f"{_labels(condition.workspace_id, condition.partitions)} AND ({expression})"
 
@@ -691,3 +732,33 @@ def _trigrams(root: Node) -> str:
 
 def _quoted(token: str) -> str:
     return '"' + token.replace('"', '""') + '"'
+
+
+def _spread(raw: Any, schema: str, table: str) -> Iterator[tuple[str, int, int]]:
+    """Return each word of an index in order, how often it stands there, and a checksum of all the places."""
+    words = f"{schema}_words"
+    raw.execute(f"CREATE VIRTUAL TABLE temp.{words} USING fts5vocab({schema}, {quote(table)}, instance)")
+    # Without positions there is neither a column nor a place in it.
+    place = "doc * 2654435761 + ifnull(offset, 0) * 40503 + ifnull(unicode(col), 0) * 97"
+    found: Iterator[tuple[str, int, int]] = raw.execute(
+        f"SELECT term, count(*), sum(({place}) % 1000000007) FROM temp.{words} GROUP BY term"
+    )
+    return found
+
+
+def _differences(one: Iterator[tuple[str, int, int]], other: Iterator[tuple[str, int, int]]) -> Iterator[str]:
+    """Return the words that only one has, or both with other places. Both come in the order of words, as bytes."""
+    left, right = next(one, None), next(other, None)
+    while left is not None or right is not None:
+        if left == right:
+            left, right = next(one, None), next(other, None)
+        elif right is None or (left is not None and left[0].encode() < right[0].encode()):
+            assert left is not None
+            yield left[0]
+            left = next(one, None)
+        elif left is None or right[0].encode() < left[0].encode():
+            yield right[0]
+            right = next(other, None)
+        else:
+            yield left[0]
+            left, right = next(one, None), next(other, None)

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
 from memoryweb.cluster import cluster_command
+from memoryweb.metrics import prepare_directory
 from memoryweb.preparation import prepare
 from memoryweb.server import Address, answers, free_address, granian_command
 from memoryweb.supervision import StopSignals, run_together
@@ -28,6 +29,7 @@ class Command(BaseCommand):
             except ImproperlyConfigured as error:
                 raise CommandError(str(error)) from None
             connection.close()
+            prepare_directory()
             ended = run_together(
                 {"web server": granian_command(address), "background worker": cluster_command()},
                 signals=signals,
