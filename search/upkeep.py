@@ -13,7 +13,7 @@ from django.utils import timezone
 from memories import storage
 from memories.access import everything
 from search.backends import backend
-from search.backends.base import KINDS, Generation, IndexDamaged, Kind
+from search.backends.base import KINDS, Extent, Generation, IndexDamaged, Kind
 from search.corpora import CORPORA, Corpus
 from search.maintenance import (
     detach,
@@ -71,25 +71,35 @@ def _probed(state: IndexState) -> bool:
     generation = generation_of(state)
     try:
         probe(state)
-        counts = backend().counts(generation) if state.state == IndexState.State.READY else None
+        there, wanted = backend().counts(generation)
+        extent = _extent(generation, there)
     except IndexDamaged as error:
         detach(generation.corpus, generation.kind, error.detail, number=generation.number)
         return False
-    if counts is not None and counts[0] != counts[1]:
-        logger.error("the %s has %d entries of %d rows: it is filled anew", state, *counts)
+    if state.state == IndexState.State.READY and wanted not in (None, there):
+        logger.error("the index %s has %d entries of %d rows: it is filled anew", state, there, wanted)
         fill_again(generation.corpus, generation.kind, generation.number)
         return False
-    _note_extent(state, generation)
+    _note_extent(state, generation, extent)
     return True
 
 
-@storage.write
-def _note_extent(state: IndexState, generation: Generation) -> None:
+def _extent(generation: Generation, there: int) -> Extent:
+    """Return how large the index is. Raises IndexDamaged where what it notes of itself cannot be."""
     extent = backend().extent(generation)
-    found = {"bytes": extent.bytes, "parts": extent.parts, "entries": extent.entries} if extent is not None else {}
+    if extent is None:
+        raise IndexDamaged(generation, "what it notes of itself cannot be read")
+    if extent.entries < there:
+        raise IndexDamaged(generation, f"its ranking reckons with {extent.entries} rows and it has {there}")
+    return extent
+
+
+@storage.write
+def _note_extent(state: IndexState, generation: Generation, extent: Extent) -> None:
     rows = everything(generation.corpus.model).count()
-    same = IndexState.objects.filter(pk=state.pk, generation=generation.number)
-    same.update(probed_at=timezone.now(), rows=rows, **found)
+    IndexState.objects.filter(pk=state.pk, generation=generation.number).update(
+        probed_at=timezone.now(), rows=rows, bytes=extent.bytes, parts=extent.parts, entries=extent.entries
+    )
 
 
 def needs(state: IndexState, left: Collection[Generation]) -> Need:

@@ -135,10 +135,10 @@ class SearchBackend(ABC):
         """Return how large it is, None where that cannot be read."""
 
     @abstractmethod
-    def counts(self, generation: Generation) -> tuple[int, int] | None:
+    def counts(self, generation: Generation) -> tuple[int, int | None]:
         """Return how many entries it has and how many rows it should have, read at one moment.
 
-        None where counting the rows takes reading them.
+        No number of rows where counting them takes reading them. Raises IndexDamaged.
         """
 
     @abstractmethod

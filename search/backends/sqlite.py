@@ -214,12 +214,13 @@ class SqliteBackend(SearchBackend):
         written = found.entries or 1
         return Extent(found.leaves * page, found.segments, entries, min(1.0, found.deleted / written))
 
-    def counts(self, generation: Generation) -> tuple[int, int] | None:
-        if self._indexed(generation):
-            return None
+    def counts(self, generation: Generation) -> tuple[int, int | None]:
         sizes, table = quote(f"{generation.table}_docsize"), quote(generation.corpus.table)
-        sql = f"SELECT (SELECT count(*) FROM {sizes}), (SELECT count(*) FROM {table})"
-        return next(((int(there), int(rows)) for there, rows in self._rows(sql, [], generation)), None)
+        rows = "NULL" if self._indexed(generation) else f"(SELECT count(*) FROM {table})"
+        return next(
+            (int(there), None if wanted is None else int(wanted))
+            for there, wanted in self._rows(f"SELECT (SELECT count(*) FROM {sizes}), {rows}", [], generation)
+        )
 
     # Keeping
 

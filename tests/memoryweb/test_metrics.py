@@ -32,7 +32,7 @@ def numbers(text: str) -> dict[str, float]:
 
 @pytest.fixture
 def runner(db: None) -> ApiClient:
-    token, secret = create_token(AgentFactory.create(), actor=Actor("test"), instance=True)
+    _, secret = create_token(AgentFactory.create(), actor=Actor("test"), instance=True)
     return ApiClient(secret)
 
 

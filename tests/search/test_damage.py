@@ -142,6 +142,9 @@ STATEMENTS = {
     "blocks garbled": "UPDATE {g}_data SET block = randomblob(length(block)) WHERE id > 10",
     "blocks lost": "DELETE FROM {g}_data WHERE id > 10",
     "sizes lost": "DELETE FROM {g}_docsize",
+    "averages zeroed": "UPDATE {g}_data SET block = zeroblob(length(block)) WHERE id = 1",
+    "averages garbled": "UPDATE {g}_data SET block = x'ff' WHERE id = 1",
+    "averages lost": "DELETE FROM {g}_data WHERE id = 1",
     "another format": "UPDATE {g}_config SET v = 99 WHERE k = 'version'",
 }
 
