@@ -62,14 +62,14 @@ def _directory(text: str) -> Path:
     return path
 
 
-PARTS = ("store", "recall", "plans", "http", "remember", "batch", "search", "retrieval", "chats", "tidy")
+PARTS = ("store", "recall", "plans", "http", "remember", "batch", "search", "rebuild", "retrieval", "chats", "tidy")
 # A folder beside the project: the sets have licences of their own.
 DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
 
 
 def _part(name: str) -> Callable[..., None]:
     # Imported here: models need Django's settings.
-    from tests.benchmarks import chats, recall, retrieval, searching, stores, tidying, web
+    from tests.benchmarks import chats, rebuilding, recall, retrieval, searching, stores, tidying, web
 
     return {
         "store": stores.measure,
@@ -79,6 +79,7 @@ def _part(name: str) -> Callable[..., None]:
         "remember": web.measure_writes,
         "batch": web.measure_batch,
         "search": searching.measure,
+        "rebuild": rebuilding.measure,
         "retrieval": retrieval.measure,
         "chats": chats.measure,
         "tidy": tidying.measure,

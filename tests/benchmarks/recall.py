@@ -184,7 +184,7 @@ def explain(bench: Bench) -> None:
     work: dict[str, dict[int, int]] = {}
     for size in sorted(bench.sizes):
         store = bench.store(size)
-        copy = stores.copy_of(store, bench.scratch)
+        copy = stores.copy_of(store.path, bench.scratch)
         try:
             stores.use(copy)
             for case in [*cases_of(store), *writes_of(store)]:

@@ -55,14 +55,14 @@ class Kind:
 def measure(bench: Bench) -> None:
     """Add a row for each kind of query and order, in big and small workspaces, for questions, and for context."""
     store = messages.filled(bench.directory, bench.largest)
-    kinds = list(_kinds(store.big))
+    kinds = list(kinds_of(store.big))
     for kind in kinds:
         for sort, aim in (("relevance", RELEVANCE), ("newest", NEWEST)):
             bench.say(f"search: {kind.name}, {sort}")
             bench.add(_measured(bench, store.big, store.messages, kind, sort, aim))  # type: ignore[arg-type]
     together = Kind("all kinds", [query for kind in kinds for query in kind.queries[:3] if kind.mode == "auto"])
     for name, principal in (("a hundredth of all", store.middle), (f"{messages.TINY} messages", store.tiny)):
-        own = [query for kind in _kinds(principal) for query in kind.queries[:3] if kind.mode == "auto"]
+        own = [query for kind in kinds_of(principal) for query in kind.queries[:3] if kind.mode == "auto"]
         for sort in ("relevance", "newest"):
             for whose, queries in (("words of the big one", together.queries), ("own words", own)):
                 kind = Kind(f"workspace of {name}, {whose}", queries)
@@ -75,7 +75,7 @@ def measure(bench: Bench) -> None:
     bench.add(_size(store.messages))
 
 
-def _kinds(principal: Principal) -> Iterator[Kind]:
+def kinds_of(principal: Principal) -> Iterator[Kind]:
     """Return the kinds of query with words from the store itself."""
     pick = random.Random(3)
     rows = visible_to(principal, Message).exclude(role="tool").order_by("pk")

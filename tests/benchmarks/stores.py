@@ -114,11 +114,11 @@ def filled(directory: Path, memories: int) -> Store:
     return replace(store, path=path)
 
 
-def copy_of(store: Store, directory: Path) -> Path:
+def copy_of(store: Path, directory: Path) -> Path:
     """Return a copy of the store that may be written to. Same file system and reflinks make it quick."""
     target = directory / f"copy-{os.urandom(4).hex()}.sqlite3"
-    with store.path.open("rb") as source, target.open("wb") as copy:
-        size, done = store.path.stat().st_size, 0
+    with store.open("rb") as source, target.open("wb") as copy:
+        size, done = store.stat().st_size, 0
         while done < size:
             done += os.copy_file_range(source.fileno(), copy.fileno(), size - done)
     return target
@@ -415,7 +415,7 @@ def measure(bench: Bench) -> None:
     for size in sorted(bench.sizes):
         store = bench.store(size)
         started = time.perf_counter()
-        copy = copy_of(store, bench.scratch)
+        copy = copy_of(store.path, bench.scratch)
         copied_in = time.perf_counter() - started
         copy.unlink()
         megabytes = store.bytes / 1e6

@@ -83,7 +83,7 @@ def _reads(bench: Bench, store: Store, workers: int, connections: Sequence[int])
     }
     peer = Requests([f"/read/{number}" for number in store.ids])
     # Copies: a server notes when a token was used, and checkpoints.
-    copy = stores.copy_of(store, bench.scratch)
+    copy = stores.copy_of(store.path, bench.scratch)
     with ExitStack() as stack:
         stack.callback(stores.remove, copy)
         app = stack.enter_context(running(APP, copy, workers=workers))
@@ -129,7 +129,7 @@ def measure_writes(bench: Bench) -> None:
     """Add a row for each way of remembering, number of workers and of clients."""
     for size in sorted(bench.sizes):
         store = bench.store(size)
-        copy = stores.copy_of(store, bench.scratch)
+        copy = stores.copy_of(store.path, bench.scratch)
         try:
             whole = size == bench.largest and not bench.quick
             bare_insert = _bare_inserts(bench, store, copy)
@@ -204,7 +204,7 @@ def measure_batch(bench: Bench) -> None:
     """Add a row for each size: items a second in batches of 1,000, and how long another writer waits meanwhile."""
     for size in sorted(bench.sizes):
         store = bench.store(size)
-        copy = stores.copy_of(store, bench.scratch)
+        copy = stores.copy_of(store.path, bench.scratch)
         try:
             for workers in (2,) if bench.quick else (1, 2):
                 bench.say(f"batch, {size:,}: {workers} workers")

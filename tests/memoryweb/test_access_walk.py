@@ -42,6 +42,7 @@ WRITES = {"POST", "PATCH", "PUT", "DELETE"}
 # Acts on the instance: no body, and a token of its own kind, whatever its workspace.
 INSTANCE = {
     "GET /api/indexes",
+    "GET /api/indexes/runs",
     "POST /api/indexes/{corpus}/rebuild",
     "POST /api/indexes/{corpus}/verify",
     "POST /api/indexes/{corpus}/pause",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from html import unescape
 from io import StringIO
@@ -11,15 +12,19 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
+from django_q.models import OrmQ
 
+from memories.access import Actor, create_token
 from memories.models import AuditEntry
 from memories.pages import CONTENT_SECURITY_POLICY
+from memoryweb.models import Heartbeat
 from search import maintenance
 from search.corpora import MEMORIES
 from search.models import IndexRun, IndexState
 from search.status import statuses
 from search.tasks import keep_indexes
-from tests.factories import MembershipFactory, MemoryFactory, UserFactory
+from tests.conftest import ApiClient
+from tests.factories import AgentFactory, MembershipFactory, MemoryFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 ROOM = "/indexes/"
@@ -142,3 +147,38 @@ def test_the_command_says_the_same_and_watching_ends(boss: Client, monkeypatch: 
 
     monkeypatch.setattr(index_status.time, "sleep", lambda seconds: maintenance.fill(seconds=5))
     assert "memories words: serves, 100 %" in said("--watch")
+
+
+def test_size_worker_and_waiting_tasks_are_shown(boss: Client) -> None:
+    assert "The worker was never seen." in shown(boss)
+    Heartbeat.objects.create(name="worker", at=timezone.now())
+    MemoryFactory.create(content="kestrel")
+    keep_indexes()
+    page = shown(boss)
+    assert "The worker works." in page
+    assert "No task waits." in page
+    assert re.search(r"<dt>size</dt><dd>[\d.]+\sKB, 1 part</dd>", page), page
+    assert page.count("<dt>needs</dt><dd>nothing</dd>") == 4
+    OrmQ.objects.create(key="memoryweb", payload="", lock=timezone.now() - timedelta(seconds=90))
+    assert "The oldest waiting task has waited 90 s." in shown(boss)
+    Heartbeat.objects.update(at=timezone.now() - timedelta(minutes=10))
+    assert "The worker does not work" in shown(boss)
+
+
+def test_programs_see_the_same(db: None) -> None:
+    _, secret = create_token(AgentFactory.create(), actor=Actor("test"), instance=True)
+    client = ApiClient(secret)
+    MemoryFactory.create(content="kestrel")
+    keep_indexes()
+    answer = client.send("POST", "/api/indexes/memories/rebuild").json()
+    one = next(index for index in answer["indexes"] if index["kind"] == "words")
+    assert (one["building"], one["build_percent"], one["needs"], one["percent"]) == (2, 0, "nothing", 100)
+    assert one["bytes"] > 0
+    assert answer["oldest_task_seconds"] >= 0
+    keep_indexes()
+    runs = client.get("/api/indexes/runs", {"limit": 1}).json()
+    assert (runs["runs"][0]["state"], runs["runs"][0]["corpus"]) == ("done", "memories")
+    older = client.get("/api/indexes/runs", {"cursor": runs["next_cursor"]}).json()
+    assert {run["id"] for run in older["runs"]} & {runs["runs"][0]["id"]} == set()
+    assert client.get("/api/indexes/runs", {"cursor": "x"}).status_code == 422
+    assert ApiClient(None).get("/api/indexes/runs").status_code == 401
