@@ -20,7 +20,7 @@ from django.db import DataError, IntegrityError
 
 from memories import revisions, storage
 from memories.access import everything, find_or_create_agent, partition_for
-from memories.importers.base import Bad, Report, Target
+from memories.importers.base import Bad, Report, Target, uninterrupted
 from memories.json_lines import ORIGIN, WHOLE_WORKSPACE, read_origin
 from memories.models import TRUST, Agent, ImportedItem, Memory, Revision, Scope, Status, Workspace, content_hash
 from memories.revisions import FIELDS, Past, Reference, as_json
@@ -203,7 +203,8 @@ class Loader:
         """Write what was taken."""
         chunk, self.chunk, self.bytes, self.marks = self.chunk, [], 0, set()
         if chunk:
-            self._save(chunk)
+            with uninterrupted():
+                self._save(chunk)
         if len(self.pending) >= self.pending_most:
             self.pending = self._connect(self.pending)
             self.pending_most = max(PENDING, 2 * len(self.pending))

@@ -19,7 +19,7 @@ from django.db import DataError, IntegrityError
 
 from memories import storage, transcripts
 from memories.access import find_or_create_agent, partition_for
-from memories.importers.base import DEPTH_MAX, Bad, Document, NotFinite, Report, Tally, Target
+from memories.importers.base import DEPTH_MAX, Bad, Document, NotFinite, Report, Tally, Target, uninterrupted
 from memories.importers.loading import digest
 from memories.models import LABEL_MAX, NAME_MAX, TRUST, Agent, Message, Session, Source
 from memories.plain_text import clean_text, cut, one_space
@@ -223,7 +223,8 @@ class SessionLoader:
         """Write what was taken."""
         chunk, self.chunk, self.bytes = self.chunk, [], 0
         if chunk:
-            self._save(chunk)
+            with uninterrupted():
+                self._save(chunk)
 
     def end_file(self) -> None:
         """Write the rest of the file, and what it said of its sessions at last."""
@@ -234,7 +235,8 @@ class SessionLoader:
             if head.state != head.written and (head.stands_alone or head.last_time is not None)
         ]
         for start in range(0, len(late), CHUNK_MESSAGES):
-            self._put_all(late[start : start + CHUNK_MESSAGES])
+            with uninterrupted():
+                self._put_all(late[start : start + CHUNK_MESSAGES])
         self.heads, self.taken = {}, {}
 
     def finish(self) -> None:

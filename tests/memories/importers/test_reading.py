@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,17 @@ from typing import Any
 import pytest
 
 from memories.importers import detect
-from memories.importers.base import LINE_MAX, Bad, Document, Unreadable, check_json, moment, parse_line, read_lines
+from memories.importers.base import (
+    LINE_MAX,
+    Bad,
+    Document,
+    Unreadable,
+    check_json,
+    moment,
+    parse_line,
+    read_lines,
+    uninterrupted,
+)
 from memories.models import Agent, AuditEntry, Memory, Workspace
 from tests.memories.importers.files import entity, load, reasons, write_lines
 
@@ -196,3 +208,31 @@ def test_a_memory_that_only_the_database_refuses_loses_no_other(
 
     assert (report.created, Memory.objects.count()) == (16, 16)
     assert reasons(report) == {"refused by the database": (1, [1])}
+
+
+def test_ctrl_c_waits_until_what_was_written_is_counted() -> None:
+    counted = []
+
+    def chunk() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            counted.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        chunk()
+    assert counted == ["all"]
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_thread_imports_without_touching_signals() -> None:
+    before, done = signal.getsignal(signal.SIGINT), []
+
+    def load() -> None:
+        with uninterrupted():
+            done.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    assert done == [before]
