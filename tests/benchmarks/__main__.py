@@ -62,7 +62,20 @@ def _directory(text: str) -> Path:
     return path
 
 
-PARTS = ("store", "recall", "plans", "http", "remember", "batch", "search", "rebuild", "retrieval", "chats", "tidy")
+PARTS = (
+    "store",
+    "recall",
+    "plans",
+    "http",
+    "remember",
+    "batch",
+    "search",
+    "rebuild",
+    "retrieval",
+    "planted",
+    "chats",
+    "tidy",
+)
 # A folder beside the project: the sets have licences of their own.
 DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
 
@@ -81,6 +94,7 @@ def _part(name: str) -> Callable[..., None]:
         "search": searching.measure,
         "rebuild": rebuilding.measure,
         "retrieval": retrieval.measure,
+        "planted": retrieval.measure_planted,
         "chats": chats.measure,
         "tidy": tidying.measure,
     }[name]

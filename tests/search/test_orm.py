@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from django.db.models.signals import post_migrate
 from memories.models import Agent, Memory, Message, Session, content_hash
 from search import maintenance
 from search.apps import SearchConfig
+from search.backends.base import KINDS
 from search.corpora import MEMORIES, MESSAGES, Corpus
 from search.models import IndexState
 from tests.factories import AgentFactory, SessionFactory
@@ -222,14 +224,15 @@ def test_it_follows_a_flush(agent: Any, corpus: Corpus) -> None:
     assert_only_new(other, corpus, row.pk)
 
 
-def remake(corpus: Corpus) -> None:
-    """Have Django make the table anew, as a migration does that changes a column."""
+def remake(corpus: Corpus, then: Callable[[], object] = lambda: None) -> None:
+    """Have Django make the table anew, as a migration does that changes a column, and go on with ``then``."""
     field = corpus.model._meta.get_field("partition")
     longer = models.CharField(max_length=40, editable=False)
     longer.set_attributes_from_name("partition")
     longer.model = corpus.model
     with connection.schema_editor() as editor:
         editor._remake_table(corpus.model, alter_fields=[(field, longer)])
+        then()
 
 
 def after_migrations() -> None:
@@ -269,6 +272,97 @@ def test_it_finds_everything_while_it_is_filled_after_such_a_migration(agent: An
         assert found(agent, corpus, query) == [], query
     for query in NEW_WORDS:
         assert found(agent, corpus, query) == [row.pk], query
+
+
+def half_built(corpus: Corpus, agent: Agent, monkeypatch: Any) -> list[Any]:
+    """Return five rows; of both indexes a generation is being built that has two of them."""
+    monkeypatch.setattr(maintenance, "CHUNK", 2)
+    rows = [saved(corpus, agent, OLD) for _ in range(5)]
+    for kind in KINDS:
+        maintenance.rebuild(corpus, kind)
+        assert maintenance._build_chunk(corpus.name, kind) is False
+    return rows
+
+
+def change_all(corpus: Corpus) -> None:
+    corpus.model.objects.update(content=NEW)
+
+
+def fail() -> None:
+    raise ZeroDivisionError
+
+
+@CORPORA
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_that_is_rolled_back_leaves_a_build_as_it_was(agent: Any, corpus: Corpus, monkeypatch: Any) -> None:
+    rows = half_built(corpus, agent, monkeypatch)
+    before = list(IndexState.objects.filter(corpus=corpus.name).order_by("kind").values())
+
+    def change_and_fail() -> None:
+        change_all(corpus)
+        fail()
+
+    with pytest.raises(ZeroDivisionError):
+        remake(corpus, change_and_fail)
+
+    assert list(IndexState.objects.filter(corpus=corpus.name).order_by("kind").values()) == before
+    assert maintenance.ensure() == []
+    assert sorted(found(agent, corpus, "kestrel")) == [row.pk for row in rows]
+    change_all(corpus)
+    assert_serves_second(corpus)
+    assert_only_new(agent, corpus, *(row.pk for row in rows))
+
+
+@CORPORA
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_that_dies_behind_what_it_wrote_is_caught_up_in_a_build(
+    agent: Any, corpus: Corpus, monkeypatch: Any
+) -> None:
+    rows = half_built(corpus, agent, monkeypatch)
+    remake(corpus)
+    # Not atomic: this is written, without triggers, and post_migrate never comes.
+    change_all(corpus)
+    corpus.model.objects.filter(pk=rows[0].pk).delete()
+    added = saved(corpus, agent, NEW)
+    expected = [*(row.pk for row in rows[1:]), added.pk]
+
+    assert len(maintenance.ensure()) == 2
+    for query in NEW_WORDS:
+        assert sorted(found(agent, corpus, query)) == expected, query
+    for query in OLD_WORDS:
+        assert found(agent, corpus, query) == [], query
+    assert_serves_second(corpus)
+    assert_only_new(agent, corpus, *expected)
+
+
+@CORPORA
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_in_the_moment_before_the_swap_is_caught_up(agent: Any, corpus: Corpus, monkeypatch: Any) -> None:
+    rows = half_built(corpus, agent, monkeypatch)
+    for _ in range(2):
+        for kind in KINDS:
+            assert maintenance._build_chunk(corpus.name, kind) is False
+    remake(corpus)
+    change_all(corpus)
+    for kind in KINDS:
+        # A worker in the middle of its task, which has looked at the triggers before.
+        while not maintenance._build_chunk(corpus.name, kind):
+            pass
+    maintenance.ensure()
+
+    for query in NEW_WORDS:
+        assert sorted(found(agent, corpus, query)) == [row.pk for row in rows], query
+    for query in OLD_WORDS:
+        assert found(agent, corpus, query) == [], query
+    assert maintenance.fill(seconds=20)
+    assert_only_new(agent, corpus, *(row.pk for row in rows))
+
+
+def assert_serves_second(corpus: Corpus) -> None:
+    """Once all is filled the generation that was begun second serves."""
+    assert maintenance.fill(seconds=20)
+    found_states = IndexState.objects.filter(corpus=corpus.name).values_list("generation", "building", "state")
+    assert set(found_states) == {(2, None, "ready")}
 
 
 @CORPORA
