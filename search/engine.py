@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from memories.access import Principal
 from search import maintenance, metrics, slow_log, upkeep
 from search.backends import backend
-from search.backends.base import Condition, Found, Generation, IndexDamaged, Kind, Sort
+from search.backends.base import LARGE, Condition, Found, Generation, IndexDamaged, Kind, Sort
 from search.corpora import Corpus
 from search.matching import Meaning, PreparedText, like_prefilter, matcher
 from search.models import IndexState
@@ -123,16 +123,20 @@ def search(
         route = "none"
         note = partial(slow_log.note, query, corpus=corpus.name, workspace_id=principal.workspace_id)
         try:
+            entries = _entries(states, principal) if query.root is not None else 0
             chosen = plan(
                 query,
                 mode,
                 words=usable.get("words", False),
                 trigram=usable.get("trigram", False),
                 unindexed_rows=unindexed_rows and corpus.unindexed is not None,
-                few_rows=mode in ("auto", "substring") and _has_few_rows(states, principal),
+                few_rows=_has_few_rows(states, entries),
             )
             route = chosen.route
-            answer = _run(corpus, query, rows, principal, chosen, states, sort, limit, offset, started, resolve)
+            condition = backend().condition(
+                corpus, rows, workspace_id=principal.workspace_id, partitions=principal.partitions, entries=entries
+            )
+            answer = _run(corpus, query, condition, principal, chosen, states, sort, limit, offset, started, resolve)
         except IndexDamaged as error:
             broken = error.generation
             maintenance.detach(broken.corpus, broken.kind, error.detail, number=broken.number)
@@ -147,31 +151,39 @@ def search(
         return answer
 
 
-_with_many_rows: set[tuple[str, int, tuple[str, ...] | None]] = set()
-"""Labels that were seen to have more than FEW_ROWS; a workspace seldom shrinks, and either way finds the same."""
+_large: set[tuple[str, int, tuple[str, ...] | None]] = set()
+"""Labels that were seen to have more than LARGE entries; a workspace seldom shrinks, and either way finds the same."""
 
 
-def _has_few_rows(states: dict[Kind, IndexState], principal: Principal) -> bool:
+def _entries(states: dict[Kind, IndexState], principal: Principal) -> int:
+    """Return how many entries of the words index the principal's labels have, counted up to LARGE + 1."""
     state = states.get("words")
-    if state is None or state.state != IndexState.State.READY or (state.entries or 0) < MANY_ENTRIES:
-        return False
+    if state is None or state.state == IndexState.State.STALE:
+        return 0
     generation = maintenance.generation_of(state)
     labels = (generation.table, principal.workspace_id, principal.partitions)
-    if labels in _with_many_rows:
-        return False
+    if labels in _large:
+        return LARGE + 1
     condition = Condition("TRUE", (), principal.workspace_id, principal.partitions)
-    if backend().rows_of(generation, condition, most=FEW_ROWS + 1) <= FEW_ROWS:
-        return True
-    if len(_with_many_rows) >= LABELS_KEPT:
-        _with_many_rows.clear()
-    _with_many_rows.add(labels)
-    return False
+    entries = backend().rows_of(generation, condition, most=LARGE + 1)
+    if entries > LARGE:
+        if len(_large) >= LABELS_KEPT:
+            _large.clear()
+        _large.add(labels)
+    return entries
+
+
+def _has_few_rows(states: dict[Kind, IndexState], entries: int) -> bool:
+    state = states.get("words")
+    if state is None or state.state != IndexState.State.READY:
+        return False
+    return (state.entries or 0) >= MANY_ENTRIES and entries <= FEW_ROWS
 
 
 def _run(
     corpus: Corpus,
     query: Query,
-    rows: QuerySet[Any],
+    condition: Condition,
     principal: Principal,
     chosen: Plan,
     states: dict[Kind, IndexState],
@@ -185,7 +197,6 @@ def _run(
     state = state_in_words(states)
     if query.root is None:
         return Answer([], query, chosen, 0, True, True, None, None, state, percent, None, _ms(started))
-    condition = backend().condition(corpus, rows, workspace_id=principal.workspace_id, partitions=principal.partitions)
     deadline = started + settings.SEARCH_SCAN_MS / 1000
     run = _Run(corpus, principal, query.root, query.match, condition, sort, offset + limit, states, deadline)
     ordered, stopped_early = _ordered(run, chosen.steps, resolve)
@@ -354,7 +365,7 @@ def _with_rows(run: _Run, rows: Rows) -> Condition:
         return condition
     column, value = run.corpus.unindexed
     sql = f'{condition.sql} AND "{run.corpus.table}"."{column}" {"=" if rows == "unindexed" else "<>"} %s'
-    return Condition(sql, (*condition.parameters, value), condition.workspace_id, condition.partitions)
+    return replace(condition, sql=sql, parameters=(*condition.parameters, value))
 
 
 def _scan(run: _Run, meaning: Meaning, *, rows: Rows, within: tuple[int, int] | None = None) -> list[Found]:

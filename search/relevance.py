@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from memories.access import Principal, visible_among, visible_to
 from search.backends import backend
-from search.backends.base import Condition, Generation
+from search.backends.base import LARGE, Condition, Generation
 from search.corpora import Corpus
 from search.query import And, Node, Or, Term, positive_terms
 from search.ranking import (
@@ -40,8 +39,6 @@ RARE_SUM = 5000
 """Of a question's words the rarest are looked up, until so many rows have any of them."""
 NEWEST = 1000
 """Where each of a question's words is in more rows than that, so many are looked at, the newest."""
-LARGE = 20_000
-"""Rows of a workspace above which words are counted among those of all workspaces."""
 IN_ALL = 0.1
 """What a word weighs in a quick look that all of the rows have."""
 FORMS_COUNTED = 6
@@ -100,22 +97,17 @@ class Ranker:
             return _with_alternatives(self.root, either)
         return And((either, self.root))
 
-    @cached_property
-    def is_large(self) -> bool:
-        """Return whether the workspace has so many rows that counting among them takes longer than among all."""
-        return backend().rows_of(self.generation, self.condition, most=LARGE + 1) > LARGE
-
     def _frequencies(self, nodes: Sequence[Node]) -> list[int]:
         """Return how many rows have each node, up to RARE_SUM + 1: of the workspace's, or of all where it is large."""
-        condition = None if self.is_large else self.condition
+        condition = None if self.condition.is_large else self.condition
         return backend().frequencies(self.generation, nodes, condition, most=RARE_SUM + 1)
 
     def _rows(self) -> int:
         """Return how many rows the frequencies are counted among."""
-        if self.is_large:
+        if self.condition.is_large:
             extent = backend().extent(self.generation)
             return extent.entries if extent is not None else LARGE
-        return backend().rows_of(self.generation, self.condition, most=LARGE + 1)
+        return self.condition.entries
 
     def quick(self, ids: Sequence[int]) -> list[int]:
         """Return the ids best first by a look at how often the words as typed stand in the text, and its length."""

@@ -42,17 +42,28 @@ class Generation:
         return f"search_{self.corpus.name}_{self.kind}_g{self.number}"
 
 
+LARGE = 20_000
+"""Entries of a workspace above which its rows are told from others' one by one, and words are counted among all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Which rows may be found at all: SQL on the corpus table as ``t`` with its parameters, and the workspace's labels.
 
-    ``workspace_id`` and ``partitions`` (None: all) are what the condition says of labels, for indexes that hold them.
+    ``workspace_id`` and ``partitions`` (None: all) are what the condition says of labels, for indexes that hold them;
+    ``entries`` is how many entries the words index has with these labels, counted up to ``LARGE`` + 1.
     """
 
     sql: str
     parameters: tuple[Any, ...]
     workspace_id: int
     partitions: tuple[str, ...] | None
+    entries: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether walking the list of the labels' entries takes longer than trying a word's newest ones."""
+        return self.entries > LARGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ class SearchBackend(ABC):
 
     @abstractmethod
     def condition(
-        self, corpus: Corpus, rows: Any, *, workspace_id: int, partitions: tuple[str, ...] | None
+        self, corpus: Corpus, rows: Any, *, workspace_id: int, partitions: tuple[str, ...] | None, entries: int
     ) -> Condition:
         """Return the condition that ``rows``, a queryset of the corpus without order or joins, puts on its table."""
 
@@ -203,12 +214,18 @@ class SearchBackend(ABC):
 
     @abstractmethod
     def is_in_time_order(
-        self, corpus: Corpus, condition: Condition, found: Sequence[Found], *, by_time: Literal["newest", "oldest"]
+        self,
+        corpus: Corpus,
+        condition: Condition,
+        found: Sequence[Found],
+        *,
+        by_time: Literal["newest", "oldest"],
+        most: int | None = None,
     ) -> bool:
         """Return whether no row beyond those found, by id, belongs before the last of them, by time.
 
         ``found`` are the first rows by id in the order of time. Rows mostly come in that order, and the index gives
-        them by id without sorting.
+        them by id without sorting. With ``most`` False too where so many rows of a partition do not tell.
         """
 
     @abstractmethod

@@ -11,6 +11,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from django.db import DatabaseError, connection
@@ -30,6 +31,8 @@ COMPARED = 2000
 """Rows that a copy takes in at a time."""
 TRIED = 2000
 """Entries of an index that are looked at in the order of ids before the labels are asked."""
+WALKED = 5_000
+"""Rows along the index of times that are looked at before all rows of a word are sorted."""
 # Characters of a row by which it is looked for to see whether the index is sound.
 PROBED = 1000
 INCREMENTAL = 2
@@ -82,14 +85,14 @@ class SqliteBackend(SearchBackend):
         return is_damage(error)
 
     def condition(
-        self, corpus: Corpus, rows: Any, *, workspace_id: int, partitions: tuple[str, ...] | None
+        self, corpus: Corpus, rows: Any, *, workspace_id: int, partitions: tuple[str, ...] | None, entries: int
     ) -> Condition:
         compiler: SQLCompiler = rows.query.get_compiler(connection=connection)
         compiler.setup_query()
         if sum(count > 0 for count in compiler.query.alias_refcount.values()) > 1:
             raise ValueError("conditions of a search are made without joins")
         sql, parameters = compiler.query.where.as_sql(compiler, connection)
-        return Condition(sql, tuple(parameters), workspace_id, partitions)
+        return Condition(sql, tuple(parameters), workspace_id, partitions, entries)
 
     # Making and removing
 
@@ -386,25 +389,47 @@ class SqliteBackend(SearchBackend):
         if expression is None:
             return
         oldest = oldest_first or by_time == "oldest"
-        first: list[Found] | None = None
+        first: Callable[..., list[Found] | None] = _none
+        if generation.kind == "words" and condition.is_large:
+            first = partial(self._first, generation, expression, condition, gap, oldest=oldest)
         if generation.kind == "words":
-            if most is not None:
-                first = self._first(generation, expression, condition, gap, oldest=oldest, most=most)
             expression = _labelled(expression, condition)
+        in_order = partial(self._in_order, generation, expression, condition, gap, oldest=oldest)
+        found: list[Found] | None = None
+        if most is not None and (by_time is None or generation.corpus.has_time_index):
+            found = first(most=most)
         if by_time is not None and most is not None and generation.corpus.has_time_index:
-            if first is None:
-                first = list(self._in_order(generation, expression, condition, gap, oldest=oldest, most=most))
-            first.sort(key=lambda one: (one.time, one.id), reverse=not oldest)
-            if len(first) == most and not self.is_in_time_order(generation.corpus, condition, first, by_time=by_time):
-                first = None
-        elif by_time is not None:
-            first = None
-        if first is not None:
-            yield from first
-            return
-        yield from self._in_order(
-            generation, expression, condition, gap, oldest=oldest, most=most, by_time=by_time is not None
-        )
+            found = list(in_order(most=most)) if found is None else found
+            found = self._first_by_time(
+                generation.corpus, condition, found, first, in_order, by_time=by_time, most=most
+            )
+        yield from in_order(most=most, by_time=by_time is not None) if found is None else found
+
+    def _first_by_time(
+        self,
+        corpus: Corpus,
+        condition: Condition,
+        found: list[Found],
+        first: Callable[..., list[Found] | None],
+        in_order: Callable[..., Iterator[Found]],
+        *,
+        by_time: Literal["newest", "oldest"],
+        most: int,
+    ) -> list[Found] | None:
+        """Return the first ``most`` rows by time, given those by id; None where it takes sorting all to tell."""
+
+        def in_time(rows: list[Found]) -> list[Found]:
+            return sorted(rows, key=lambda one: (one.time, one.id), reverse=by_time == "newest")
+
+        found = in_time(found)
+        if len(found) < most or self.is_in_time_order(corpus, condition, found, by_time=by_time, most=WALKED):
+            return found
+        # Many rows lie between those of a rare word, and all rows that have it are soon sorted.
+        many = max(most, TRIED)
+        every = first(most=many) if condition.is_large else list(in_order(most=many))
+        if every is not None and len(every) < many:
+            return in_time(every)[:most]
+        return found if self.is_in_time_order(corpus, condition, found, by_time=by_time) else None
 
     def _in_order(
         self,
@@ -454,7 +479,8 @@ class SqliteBackend(SearchBackend):
         index, table = quote(generation.table), quote(generation.corpus.table)
         time, direction = quote(generation.corpus.time), "ASC" if oldest else "DESC"
         outside = f" AND ({table}.id <= %s OR {table}.id > %s)" if gap is not None else ""
-        for tried in (min(2 * most, TRIED), TRIED):
+        enough = most + most // 4 + 10
+        for tried in dict.fromkeys((min(enough, TRIED), max(enough, TRIED))):
             sql = f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid {direction} LIMIT {tried}"
             ids = [int(row[0]) for row in self._rows(sql, [expression], generation)]
             among = f"""
@@ -468,30 +494,46 @@ class SqliteBackend(SearchBackend):
                 found = [Found(id_, str(moment)) for id_, moment in cursor.fetchall()]
             if len(found) == most or len(ids) < tried:
                 return found
+            if 2 * len(found) * max(enough, TRIED) < most * tried:
+                # As few as are the workspace's of these, the next ones will not be enough either.
+                return None
         return None
 
     def is_in_time_order(
-        self, corpus: Corpus, condition: Condition, found: Sequence[Found], *, by_time: Literal["newest", "oldest"]
+        self,
+        corpus: Corpus,
+        condition: Condition,
+        found: Sequence[Found],
+        *,
+        by_time: Literal["newest", "oldest"],
+        most: int | None = None,
     ) -> bool:
         if not corpus.has_time_index or condition.partitions is None:
             return False
         newest = by_time == "newest"
         last = min(one.id for one in found) if newest else max(one.id for one in found)
         beyond, direction = ("<", "DESC") if newest else (">", "ASC")
+        time, table = quote(corpus.time), quote(corpus.table)
         for partition in condition.partitions:
             # Read along its index from the end that was asked for.
-            times = f"""
-                SELECT {quote(corpus.time)} FROM {quote(corpus.table)}
-                WHERE workspace_id = %s AND partition = %s AND id {beyond} %s
-                ORDER BY {quote(corpus.time)} {direction}
-                LIMIT 1
-            """
+            rows = f"{table} WHERE workspace_id = %s AND partition = %s"
+            if most is not None:
+                rows = f"(SELECT id, {time} FROM {rows} ORDER BY {time} {direction} LIMIT {int(most)}) WHERE TRUE"
+            times = f"SELECT {time} FROM {rows} AND id {beyond} %s ORDER BY {time} {direction} LIMIT 1"
             with connection.cursor() as cursor:
                 cursor.execute(times, [condition.workspace_id, partition, last])
                 row = cursor.fetchone()
+                if row is None and most is not None and self._has_rows(cursor, corpus, condition, partition, most):
+                    return False
             if row is not None and (str(row[0]) >= found[-1].time if newest else str(row[0]) <= found[-1].time):
                 return False
         return True
+
+    def _has_rows(self, cursor: Any, corpus: Corpus, condition: Condition, partition: str, number: int) -> bool:
+        """Return whether a partition has so many rows."""
+        sql = f"SELECT 1 FROM {quote(corpus.table)} WHERE workspace_id = %s AND partition = %s LIMIT 1 OFFSET %s"
+        cursor.execute(sql, [condition.workspace_id, partition, number - 1])
+        return cursor.fetchone() is not None
 
     def _matching(
         self,
@@ -634,11 +676,15 @@ class SqliteBackend(SearchBackend):
             parameters += [f"%{like}%"] * len(corpus.columns)
         direction = "DESC" if newest_first else "ASC"
         time = f"{table}.{quote(corpus.time)}"
-        sql = f"""
-            SELECT {table}.id, {time}, {columns} FROM {table}
-            WHERE {" AND ".join(where)}
-            ORDER BY {time} {direction}, {table}.id {direction}
-        """
+        one = f"SELECT {table}.id, {time}, {columns} FROM {table} WHERE {' AND '.join(where)}"
+        if condition.partitions and corpus.has_time_index:
+            # Each partition is read along its index of times and they are merged; IN would sort all rows first.
+            own = [f"{one} AND {table}.partition = %s" for _ in condition.partitions]
+            sql = " UNION ALL ".join(own)
+            parameters = [value for partition in condition.partitions for value in (*parameters, partition)]
+        else:
+            sql = one
+        sql += f" ORDER BY 2 {direction}, 1 {direction}"
         with connection.cursor() as cursor:
             cursor.execute(sql, parameters)
             while chunk := cursor.fetchmany(100):
@@ -673,6 +719,11 @@ class SqliteBackend(SearchBackend):
         with connection.cursor() as cursor:
             cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = %s ORDER BY name", [kind])
             return [(found, sql) for found, sql in cursor.fetchall() if found == name or found.startswith(f"{name}_")]
+
+
+def _none(*, most: int) -> list[Found] | None:
+    """Stand in for a look that would not pay."""
+    return None
 
 
 def _columns(kind: Kind) -> str:

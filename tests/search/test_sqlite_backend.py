@@ -24,7 +24,7 @@ def condition(agent: Any, *, partitions: Any = "own") -> Condition:
     principal = principal_of(agent)
     rows = visible_to(principal, Message)
     named = principal.partitions if partitions == "own" else partitions
-    return backend().condition(MESSAGES, rows, workspace_id=principal.workspace_id, partitions=named)
+    return backend().condition(MESSAGES, rows, workspace_id=principal.workspace_id, partitions=named, entries=0)
 
 
 def found(agent: Any, query: str, kind: str = "words", **options: Any) -> list[int]:
@@ -120,9 +120,9 @@ def test_a_condition_takes_no_joins(agent: Any) -> None:
     principal = principal_of(agent)
     joined = visible_to(principal, Message).filter(session__source="cli")
     with pytest.raises(ValueError, match="without joins"):
-        backend().condition(MESSAGES, joined, workspace_id=principal.workspace_id, partitions=None)
+        backend().condition(MESSAGES, joined, workspace_id=principal.workspace_id, partitions=None, entries=0)
     inside = visible_to(principal, Message).filter(session_id__in=Session.objects.filter(source="cli").values("pk"))
-    assert "IN (SELECT" in backend().condition(MESSAGES, inside, workspace_id=1, partitions=None).sql
+    assert "IN (SELECT" in backend().condition(MESSAGES, inside, workspace_id=1, partitions=None, entries=0).sql
 
 
 @pytest.mark.django_db
