@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
@@ -71,6 +72,58 @@ def workspaces_of(request: HttpRequest) -> list[tuple[Workspace, Principal]]:
         (membership.workspace, principal_of_member(membership, request_id=request_id))
         for membership in memberships.select_related("user", "workspace").order_by("workspace__name", "workspace")
     ]
+
+
+CHOSEN = "workspace"
+"""Where the session keeps the workspace that the person looked at last."""
+
+
+def choose(request: HttpRequest, *, may: Callable[[Principal], bool] = lambda principal: True) -> Chosen | None:
+    """Return the workspace that is asked for, else the one looked at last, else the first; None where there is none.
+
+    Only those are offered in which the person ``may`` do what the page is for. Raises Http404 for any other one that is
+    asked for.
+    """
+    entered = workspaces_of(request)
+    allowed = [one for one in entered if may(one[1])]
+    asked = request.GET.get("workspace", "")
+    if asked:
+        found = next((one for one in entered if str(one[0].pk) == asked), None)
+        if found is None:
+            raise Http404
+        if not may(found[1]):
+            return None
+        if request.session.get(CHOSEN) != found[0].pk:
+            request.session[CHOSEN] = found[0].pk
+        return Chosen(*found, [workspace for workspace, _ in allowed])
+    if not allowed:
+        return None
+    last = request.session.get(CHOSEN)
+    found = next((one for one in allowed if one[0].pk == last), allowed[0])
+    return Chosen(*found, [workspace for workspace, _ in allowed])
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The workspace that a page is about, who the person is there, and which others could be."""
+
+    workspace: Workspace
+    principal: Principal
+    workspaces: list[Workspace]
+
+
+def roles_of(request: HttpRequest) -> frozenset[str]:
+    """Return the roles that the person has in any workspace: what the menu offers."""
+    user = request.user
+    if user.is_active and getattr(user, "is_superuser", False):
+        return frozenset({str(Membership.Role.ADMIN)})
+    roles = Membership.objects.filter(user__pk=user.pk or 0, user__is_active=True).values_list("role", flat=True)
+    return frozenset(roles.distinct())
+
+
+def is_member(request: HttpRequest) -> bool:
+    """Return whether the person may enter any workspace."""
+    return bool(workspaces_of(request))
 
 
 def principal_in(request: HttpRequest, workspace_id: int) -> Principal | None:

@@ -6,6 +6,7 @@ And the text in what is no plain text: messages that come in parts, and calls of
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -47,6 +48,41 @@ def cut(text: str, length: int) -> str:
 def one_line(text: str) -> str:
     """Return the text as one line: backslashes, controls, separating, ordering and hidden marks as escapes."""
     return _UNSAFE.sub(lambda mark: _ESCAPES.get(mark[0]) or _escape(ord(mark[0])), text)
+
+
+def visible(text: str) -> str:
+    """Return the text with its line breaks; other control, hidden and direction marks are made visible."""
+    return "\n".join(one_line(line) for line in text.split("\n"))
+
+
+_WORD = regex.compile(r"\p{L}[\p{L}\p{M}]*+")
+_LATIN = regex.compile(r"\p{Latin}")
+# Letters of other scripts that a reader takes for Latin ones; https://www.unicode.org/reports/tr39/
+_LIKE_LATIN = regex.compile("[аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅοαρνΑΒΕΖΗΙΚΜΝΟΡΤΥΧＡ-Ｚａ-ｚ]")
+
+
+def lookalikes(text: str) -> list[tuple[int, str]]:
+    """Return place and Unicode name of each letter that poses as a Latin one, in the order of the text.
+
+    That is a Cyrillic, Greek or fullwidth letter inside a word with Latin letters, and a word all of such letters where
+    every other word of the text is Latin.
+    """
+    if text.isascii() or not _LIKE_LATIN.search(text):
+        return []
+    words = list(_WORD.finditer(text))
+    alike = [_LIKE_LATIN.findall(word[0]) for word in words]
+    foreign = [not _LATIN.search(word[0]) for word in words]
+    posing = [len(found) == len(word[0]) for found, word in zip(alike, words, strict=True)]
+    is_latin = any(not other for other in foreign) and all(
+        pose or not other for other, pose in zip(foreign, posing, strict=True)
+    )
+    return [
+        (word.start() + place, unicodedata.name(letter, "?"))
+        for word, other in zip(words, foreign, strict=True)
+        if not other or is_latin
+        for place, letter in enumerate(word[0])
+        if _LIKE_LATIN.fullmatch(letter)
+    ]
 
 
 def _escape(point: int) -> str:

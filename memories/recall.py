@@ -37,6 +37,8 @@ RARE_TAG = 1000
 PARTITIONS_MAX = 50
 """Up to so many partitions are read each in its order and merged; beyond that the database sorts."""
 GROUPS_MAX = 200
+COUNTED_MAX = 100_000
+"""Memories of a list that are counted."""
 M = TypeVar("M", bound=models.Model)
 # A subquery, not a join: the planner must not start from the agents, which would lose the order of the index.
 CREATED_BY = Subquery(Agent.objects.filter(pk=OuterRef("agent_id")).order_by().values("name")[:1])
@@ -378,6 +380,22 @@ class Page:
 
 def list_memories(principal: Principal, filters: Filters, *, cursor: int | None, limit: int) -> Page:
     """Return memories, newest first, of any status that the filters name; expired ones are among them."""
+    shown = [run.values(*MEMORY_COLUMNS, created_by=CREATED_BY) for run in _listed(principal, filters, cursor=cursor)]
+    found = list(_merge(shown).order_by("-id")[: limit + 1]) if shown else []
+    page = [row_json(row) for row in found[:limit]]
+    return Page(page, str(page[-1]["id"]) if len(found) > limit else None)
+
+
+def count_memories(principal: Principal, filters: Filters) -> int:
+    """Return how many memories ``list_memories`` lists in all, counted up to COUNTED_MAX + 1."""
+    count = 0
+    for run in _listed(principal, filters, cursor=None):
+        count += run.values("pk")[: COUNTED_MAX + 1 - count].count()
+    return count
+
+
+def _listed(principal: Principal, filters: Filters, *, cursor: int | None) -> list[QuerySet[Memory]]:
+    """Return the memories that the filters name in runs, each of one partition and status."""
     rows = visible_to(principal, Memory)
     if filters.subject is not None:
         rows = rows.filter(subject=filters.subject)
@@ -397,13 +415,11 @@ def list_memories(principal: Principal, filters: Filters, *, cursor: int | None,
         rows = rows.filter(pk__lt=cursor)
     rows = _listed_tags(principal, rows, filters.tags)
     partitions = _partitions(principal, filters.scope)
+    if partitions == []:
+        return []
     if partitions is None and filters.scope is not None:
         rows = rows.exclude(partition=SHARED_PARTITION)
-    runs = [run.filter(status=status) for run in _by_partition(rows, partitions or []) for status in filters.statuses]
-    shown = [run.values(*MEMORY_COLUMNS, created_by=CREATED_BY) for run in runs]
-    found = list(_merge(shown).order_by("-id")[: limit + 1]) if shown and partitions != [] else []
-    page = [row_json(row) for row in found[:limit]]
-    return Page(page, str(page[-1]["id"]) if len(found) > limit else None)
+    return [run.filter(status=status) for run in _by_partition(rows, partitions or []) for status in filters.statuses]
 
 
 def _listed_tags(principal: Principal, rows: QuerySet[Memory], tags: tuple[str, ...]) -> QuerySet[Memory]:

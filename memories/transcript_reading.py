@@ -125,13 +125,15 @@ LIMITS = (8, 32, 128, 512)
 class Walk:
     """A way through the messages of a session that are not rewound, in order or backwards.
 
-    ``roles`` are the only ones met (none: all are); ``said`` leaves out bookkeeping and what has no text.
+    ``roles`` are the only ones met (none: all are); ``said`` leaves out bookkeeping and what has no text, ``rewound``
+    lets rewound ones in.
     """
 
     session: Session
     order: tuple[str, str] = FORWARDS
     roles: Sequence[str] = ()
     said: bool = False
+    rewound: bool = False
 
     def take(self, limit: int, *, behind: Message | None = None) -> Iterator[Message]:
         """Yield up to ``limit`` messages from the beginning, or behind one of them; read as they are asked for.
@@ -151,13 +153,15 @@ class Walk:
         most = next(size for size in LIMITS if size >= limit)
         values: dict[str, prepared.Value] = {"session": self.session.pk, **place}
         values |= {f"role {number}": role for number, role in enumerate(self.roles)}
-        shape = ("messages", stretch, self.order, len(self.roles), self.said, most)
+        shape = ("messages", stretch, self.order, len(self.roles), self.said, self.rewound, most)
         rows = prepared.rows(shape, values, lambda named: self._rows(stretch, named)[:most])
         yield from islice(map(_as_message, rows), limit)
 
     def _rows(self, stretch: str, values: dict[str, Any]) -> QuerySet:
         sign = "gt" if self.order == FORWARDS else "lt"
-        rows = Message.objects.filter(SHOWN, session_id=values["session"])
+        rows = Message.objects.filter(session_id=values["session"])
+        if not self.rewound:
+            rows = rows.filter(SHOWN)
         if stretch == "same moment":
             rows = rows.filter(timestamp=values["timestamp"], **{f"id__{sign}": values["id"]})
         elif stretch == "beyond":

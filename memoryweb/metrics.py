@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -66,6 +67,58 @@ def measured(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
     return middleware
 
 
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long something took since the house was started: how often, and milliseconds (the bucket's upper end)."""
+
+    name: str
+    count: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+def latencies() -> list[Latency]:
+    """Return how long recall and searches took, of all processes; those that were asked for at least once."""
+    buckets: dict[str, dict[float, float]] = {}
+    for metric in _counted().collect():
+        for sample in metric.samples:
+            name = _named(sample.name, sample.labels)
+            if name is not None:
+                ends = buckets.setdefault(name, {})
+                end = float(sample.labels["le"])
+                ends[end] = ends.get(end, 0.0) + sample.value
+    return [_latency(name, buckets[name]) for name in sorted(buckets) if max(buckets[name].values())]
+
+
+def _named(sample: str, labels: dict[str, str]) -> str | None:
+    """Return what a bucket of a histogram is of, None for what the dashboard does not show."""
+    if sample == "memoryweb_search_seconds_bucket":
+        return f"search {labels['corpus']}"
+    if sample == "memoryweb_request_seconds_bucket" and labels["route"].rstrip("/") == "api/recall":
+        return "recall"
+    return None
+
+
+def _latency(name: str, ends: dict[float, float]) -> Latency:
+    """Return the figures of one histogram, its buckets counted from the shortest on."""
+    count = max(ends.values())
+
+    def at(share: float) -> float | None:
+        end = min(end for end, below in ends.items() if below >= share * count)
+        return None if end == float("inf") else 1000 * end
+
+    return Latency(name, int(count), at(0.5), at(0.95))
+
+
+def _counted() -> CollectorRegistry:
+    """Return what all processes of the house have counted; without a directory, this one alone."""
+    if not os.environ.get(DIRECTORY):
+        return REGISTRY
+    counted = CollectorRegistry()
+    MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+    return counted
+
+
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
@@ -78,13 +131,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return error_response(401, "no_token", "send a token: Authorization: Bearer TOKEN, or X-API-Key")
     if not principal.instance:
         return error_response(403, "not_instance", "metrics need an instance token (create_token --instance)")
-    counted = REGISTRY
-    if os.environ.get(DIRECTORY):
-        counted = CollectorRegistry()
-        MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     now = CollectorRegistry()
     now.register(House())
-    return HttpResponse(generate_latest(counted) + generate_latest(now), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(generate_latest(_counted()) + generate_latest(now), content_type=CONTENT_TYPE_LATEST)
 
 
 class House(Collector):

@@ -6,7 +6,9 @@ import logging
 import re
 import uuid
 from collections.abc import Callable
+from functools import cache
 from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
@@ -16,13 +18,17 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
+from django.middleware.locale import LocaleMiddleware
 from django.urls import is_valid_path
+from django.utils import timezone
 from django_htmx.middleware import HtmxMiddleware
 
 logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+ZONE = "zone"
+"""The cookie with the name of the reader's time zone."""
 MESSAGES = {
     400: ("malformed", "the request cannot be read"),
     404: ("not_found", "there is nothing at this address"),
@@ -133,6 +139,26 @@ class Sessions(PagesOnly, SessionMiddleware):
 
 class Csrf(PagesOnly, CsrfViewMiddleware):
     """Django's CSRF protection, for pages; the API takes no cookies and needs none."""
+
+
+class Language(PagesOnly, LocaleMiddleware):
+    """The reader's language, for pages: what was chosen, else what the browser asks for."""
+
+
+def time_zone(get_response: GetResponse) -> GetResponse:
+    """Write times in the reader's zone, which a script notes in a cookie; without one, in the server's."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        name = request.COOKIES.get(ZONE, "")
+        with timezone.override(ZoneInfo(name) if name in _zones() else None):
+            return get_response(request)
+
+    return middleware
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
 
 
 class Users(PagesOnly, AuthenticationMiddleware):

@@ -56,6 +56,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryweb.middleware.Sessions",
+    "memoryweb.middleware.Language",
+    "memoryweb.middleware.time_zone",
     "django.middleware.common.CommonMiddleware",
     "memoryweb.middleware.Csrf",
     "memoryweb.middleware.Users",
@@ -78,6 +80,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "django.template.context_processors.i18n",
                 "memoryweb.context.house",
             ],
         },
@@ -92,7 +95,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "review"
+LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 AXES_HANDLER = "memoryweb.login_limits.LoginLimits"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address"]  # the pair, then the address over all names
@@ -116,6 +119,10 @@ SESSION_COOKIE_HTTPONLY = True
 
 # Language and time
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_HTTPONLY = True
 USE_I18N = True
 FORMAT_MODULE_PATH = ["memoryweb.formats"]
 TIME_ZONE = "UTC"

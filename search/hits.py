@@ -33,15 +33,27 @@ MESSAGE_FIELDS = (
     "context",
 )
 """What a message hit can show; all but context unless ``fields`` picks."""
+Marks = tuple[str, str]
+MARKS: Marks = (">>>", "<<<")
+"""Stand before and after what was sought in a snippet."""
 CONTEXT_CHARS = 200
 HOPS_MAX = 100
 LIVE = Q(active=True) | Q(compacted=True)
 
 
 def message_hits(
-    principal: Principal, hits: Sequence[Hit], root: Node | None, *, fields: Collection[str], include_inactive: bool
+    principal: Principal,
+    hits: Sequence[Hit],
+    root: Node | None,
+    *,
+    fields: Collection[str],
+    include_inactive: bool,
+    marks: Marks = MARKS,
 ) -> list[dict[str, Any]]:
-    """Return the hits with the fields asked for, in their order. A row that is no longer visible is left out."""
+    """Return the hits with the fields asked for, in their order. A row that is no longer visible is left out.
+
+    ``marks`` stand around what was sought in the snippets.
+    """
     names = {
         "session_name": F("session__external_id"),
         "source": F("session__source"),
@@ -62,7 +74,7 @@ def message_hits(
             "external_id": row["external_id"],
             "session_id": row["session_name"],
             "role": row["role"],
-            "snippet": _snippet(MESSAGES.columns, row, root, hit) if "snippet" in fields else "",
+            "snippet": _snippet(MESSAGES.columns, row, root, hit, marks) if "snippet" in fields else "",
             "timestamp": row["timestamp"],
             "tool_name": row["tool_name"],
             "source": row["source"],
@@ -76,12 +88,13 @@ def message_hits(
     return shown
 
 
-def _snippet(columns: Sequence[str], row: dict[str, Any], root: Node | None, hit: Hit) -> str:
+def _snippet(columns: Sequence[str], row: dict[str, Any], root: Node | None, hit: Hit, marks: Marks) -> str:
     """Return the part of the first column that shows the hit."""
     meaning: Meaning = "words" if hit.match == "word" else "substring"
     texts = [str(row[column]) for column in columns if row[column]]
-    snippets = [snippet(text, root, meaning=meaning) for text in texts]
-    marked = (one for one, text in zip(snippets, texts, strict=True) if one.count(">>>") > text.count(">>>"))
+    before, after = marks
+    snippets = [snippet(text, root, meaning=meaning, before=before, after=after) for text in texts]
+    marked = (one for one, text in zip(snippets, texts, strict=True) if one.count(before) > text.count(before))
     return next(marked, snippets[0] if snippets else "")
 
 
@@ -119,13 +132,16 @@ def _context(
     return context
 
 
-def memory_hits(principal: Principal, hits: Sequence[Hit], root: Node | None) -> list[dict[str, Any]]:
+def memory_hits(
+    principal: Principal, hits: Sequence[Hit], root: Node | None, *, marks: Marks = MARKS
+) -> list[dict[str, Any]]:
     """Return the hits as memories with snippet, score and match, in their order."""
     created_by = Subquery(Agent.objects.filter(pk=OuterRef("agent_id")).order_by().values("name")[:1])
     found = visible_among(principal, Memory, [hit.id for hit in hits])
     rows = {row["id"]: row for row in found.values(*MEMORY_COLUMNS, created_by=created_by)}
     return [
-        row_json(row) | {"snippet": _snippet(MEMORIES.columns, row, root, hit), "score": hit.score, "match": hit.match}
+        row_json(row)
+        | {"snippet": _snippet(MEMORIES.columns, row, root, hit, marks), "score": hit.score, "match": hit.match}
         for hit in hits
         if (row := rows.get(hit.id)) is not None
     ]

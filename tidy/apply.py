@@ -19,7 +19,7 @@ from memories.access import Actor
 from memories.errors import Conflict
 from memories.models import Memory, Status
 from tidy.evidence import Evidence
-from tidy.models import Action, Batch, Candidate, CandidateMemory, Looked, PairingKey
+from tidy.models import Action, Batch, Candidate, CandidateMemory, KeptApart, Looked, PairingKey
 
 VERB = "memory.tidy.apply"
 Role = CandidateMemory.Role
@@ -142,8 +142,11 @@ def _decide(
 
 
 @storage.write
-def dismiss(candidate_id: int, *, by: Actor, now: datetime, reason: str = "") -> Outcome:
-    """Return the outcome of leaving the memories as they are. The same is not proposed again while the texts stay."""
+def dismiss(candidate_id: int, *, by: Actor, now: datetime, reason: str = "", never: bool = False) -> Outcome:
+    """Return the outcome of leaving the memories as they are. The same is not proposed again while the texts stay.
+
+    With ``never`` the memories are not compared with each other again, whatever their texts become.
+    """
     candidate = _locked(candidate_id)
     if candidate is None:
         return Outcome(candidate_id, Skip.NOT_FOUND)
@@ -154,7 +157,19 @@ def dismiss(candidate_id: int, *, by: Actor, now: datetime, reason: str = "") ->
     if candidate.status != Candidate.Status.PENDING:
         return Outcome(candidate_id, Skip.NOT_PENDING)
     _decide(candidate, Candidate.Status.DISMISSED, by=by, now=now, reason=reason)
+    if never:
+        _keep_apart(candidate, by=by, now=now)
     return Outcome(candidate_id)
+
+
+def _keep_apart(candidate: Candidate, *, by: Actor, now: datetime) -> None:
+    """Note that its sources and its target are never to be merged; opening it again takes that back."""
+    sources = candidate.memories.filter(role=Role.SOURCE).values_list("memory_id", flat=True)
+    pairs = [sorted((source, candidate.target_id)) for source in sources if candidate.target_id is not None]
+    KeptApart.objects.bulk_create(
+        [KeptApart(first_id=one, second_id=other, candidate=candidate, by=by.name, at=now) for one, other in pairs],
+        ignore_conflicts=True,
+    )
 
 
 @storage.write
@@ -164,6 +179,7 @@ def revert(candidate_id: int, *, by: Actor, now: datetime, reason: str = "") -> 
     if candidate is None:
         return Outcome(candidate_id, Skip.NOT_FOUND)
     if candidate.status == Candidate.Status.DISMISSED:
+        candidate.kept_apart.all().delete()
         _decide(candidate, Candidate.Status.PENDING, by=by, now=now, reason=reason)
         return Outcome(candidate_id)
     if candidate.status != Candidate.Status.APPLIED:

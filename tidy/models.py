@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -106,6 +107,9 @@ class Candidate(models.Model):
     decided_by = models.CharField(max_length=300, blank=True, default="")
     decision_reason = models.CharField(max_length=NAME_MAX, blank=True, default="")
     auto = models.BooleanField(default=False, help_text="Applied by a round, not by a person.")
+    impact = models.PositiveSmallIntegerField(
+        default=0, help_text="How much depends on it: the importance of what would change, then how often it was seen."
+    )
     failures = models.PositiveSmallIntegerField(default=0, help_text="Times that applying it by itself went wrong.")
 
     class Meta:
@@ -119,6 +123,7 @@ class Candidate(models.Model):
         indexes = [
             models.Index(fields=["workspace", "status", "action", "id"], name="candidate_queue"),
             models.Index(fields=["workspace", "status", "reason", "id"], name="candidate_by_reason"),
+            models.Index(fields=["workspace", "status", "impact", "id"], name="candidate_by_impact"),
             models.Index(
                 fields=["failures", "-id"],
                 condition=Q(status="pending", auto_reason__isnull=False),
@@ -151,6 +156,37 @@ class CandidateMemory(models.Model):
 
     def __str__(self) -> str:
         return f"memory {self.memory_id} of candidate {self.candidate_id}"
+
+
+class KeptApart(models.Model):
+    """Two memories that somebody said are never to be merged, whatever they become. ``first`` has the lower id."""
+
+    first = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
+    second = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="kept_apart")
+    by = models.CharField(max_length=300)
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "kept apart"
+        constraints = [models.UniqueConstraint(fields=["first", "second"], name="kept_apart_once")]
+
+    def __str__(self) -> str:
+        return f"memories {self.first_id} and {self.second_id}"
+
+
+class Looking(models.Model):
+    """Who looks at a candidate, and when they last did: two people need not decide the same one."""
+
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="lookers", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["candidate", "user"], name="looking_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} at candidate {self.candidate_id}"
 
 
 class PairingKey(models.Model):

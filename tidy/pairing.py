@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from memories import prepared
 from memories.access import everything
 from memories.models import Memory, Status
-from tidy.models import KEY_MAX, PairingKey
+from tidy.models import KEY_MAX, KeptApart, PairingKey
 from tidy.rules import contradiction_keys, equivalence_key, near_keys
 
 BUCKET = 20
@@ -92,8 +92,15 @@ class Partners:
             partition=self.partition,
         )
         found = {row.pk: row for row in rows.defer("metadata")}
+        apart = _kept_apart([memory.pk for memory in wanted])
         of_subject = {
-            memory: [row for pk in ids if (row := found.get(pk)) is not None and row.subject == memory.subject]
+            memory: [
+                row
+                for pk in ids
+                if (row := found.get(pk)) is not None
+                and row.subject == memory.subject
+                and (min(pk, memory.pk), max(pk, memory.pk)) not in apart
+            ]
             for memory, ids in wanted.items()
         }
         return {memory: sorted(others, key=precedence) for memory, others in of_subject.items()}
@@ -123,3 +130,9 @@ class Partners:
         }
         for row in prepared.rows(("sharing", most), asked, build):
             yield row["memory_id"]
+
+
+def _kept_apart(ids: Collection[int]) -> set[tuple[int, int]]:
+    """Return the pairs with any of these memories that somebody said are never to be merged, the lower id first."""
+    rows = KeptApart.objects.filter(first__in=ids).values_list("first_id", "second_id")
+    return set(rows.union(KeptApart.objects.filter(second__in=ids).values_list("first_id", "second_id")))

@@ -43,6 +43,10 @@ GROUP = 5
 DECAYED_IMPORTANCE_MAX = 2
 
 
+SEEN_MAX = 100
+"""Times seen that tell proposals of equal importance apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A candidate before it is written."""
@@ -58,6 +62,11 @@ class Proposal:
     @property
     def memories(self) -> tuple[Memory, ...]:
         return (*self.sources, *((self.target,) if self.target is not None else ()))
+
+    @property
+    def impact(self) -> int:
+        """Return how much depends on it: the importance of the most important source, then how often it was seen."""
+        return max(SEEN_MAX * source.importance + min(source.seen_count, SEEN_MAX - 1) for source in self.sources)
 
 
 def proposals_for_pairs(memory: Memory, partners: Sequence[Memory], *, today: date, config: Config) -> list[Proposal]:

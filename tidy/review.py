@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memories import audit, storage
 from memories.access import Principal, visible_to
@@ -14,7 +14,7 @@ from memories.schemas import LARGEST_ID
 from tidy import apply
 from tidy.apply import Outcome
 from tidy.auto import Receipt, close_batch, open_batch
-from tidy.models import Batch, Candidate
+from tidy.models import Batch, Candidate, Looking
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,13 @@ def approve(principal: Principal, ids: Sequence[int], *, now: datetime, reason: 
     return Decided(tuple(outcomes), batch)
 
 
-def dismiss(principal: Principal, ids: Sequence[int], *, now: datetime, reason: str = "") -> Decided:
-    """Return what became of leaving the memories of the candidates as they are."""
+def dismiss(
+    principal: Principal, ids: Sequence[int], *, now: datetime, reason: str = "", never: bool = False
+) -> Decided:
+    """Return what became of leaving the memories of the candidates as they are; with ``never`` for good."""
 
     def one(candidate: Candidate) -> Outcome:
-        return apply.dismiss(candidate.pk, by=principal.actor, now=now, reason=reason)
+        return apply.dismiss(candidate.pk, by=principal.actor, now=now, reason=reason, never=never)
 
     return _each(principal, "dismiss", ids, one, now=now)
 
@@ -131,3 +133,21 @@ def _recorded(
         at=now,
     )
     return outcome
+
+
+LOOKING_FOR = timedelta(seconds=60)
+"""How long somebody counts as looking at a candidate after they last did."""
+
+
+def look(candidate: Candidate, *, user_id: int, now: datetime) -> None:
+    """Note that a person looks at the candidate."""
+    Looking.objects.update_or_create(candidate=candidate, user_id=user_id, defaults={"at": now})
+
+
+def lookers(candidate_ids: Sequence[int], *, besides: int, now: datetime) -> dict[int, list[str]]:
+    """Return for each candidate the names of others who look at it now."""
+    rows = Looking.objects.filter(candidate_id__in=candidate_ids, at__gt=now - LOOKING_FOR).exclude(user_id=besides)
+    found: dict[int, list[str]] = {}
+    for looking in rows.select_related("user").order_by("at"):
+        found.setdefault(looking.candidate_id, []).append(looking.user.get_username())
+    return found

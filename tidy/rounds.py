@@ -269,6 +269,7 @@ def _write_candidate(round: Round, proposal: Proposal, now: datetime) -> bool:
         subject=proposal.sources[0].subject,
         evidence=proposal.evidence.as_json(),
         round=round,
+        impact=proposal.impact,
         created_at=now,
     )
     CandidateMemory.objects.bulk_create(

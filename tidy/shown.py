@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.models import SHARED_PARTITION, Agent, Kind, Status
-from memories.plain_text import cut, one_line
+from memories.plain_text import cut, one_line, visible
 from tidy import eligibility, proposals
 from tidy.apply import Outcome, Skip
 from tidy.diff import Piece, word_diff
@@ -100,6 +100,11 @@ class Stretch:
     folded: str = ""
     after: str = ""
 
+    @classmethod
+    def of(cls, text: str) -> Stretch:
+        """Return a text in one stretch, with nothing hidden in it."""
+        return cls(visible(text))
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -109,6 +114,8 @@ class Side:
     stretches: list[Stretch]
     label: str
     changed: bool
+    # What it says now, where that is not what was looked at.
+    now: list[Stretch]
 
     @property
     def subject(self) -> str:
@@ -164,6 +171,11 @@ class Shown:
     @property
     def id(self) -> int:
         return self.candidate.pk
+
+    @property
+    def seen(self) -> str:
+        """Return the revisions that it rests on, as a form sends them back."""
+        return " ".join(f"{side.seen.id}.{side.seen.revision}" for side in self.sides)
 
     @property
     def status(self) -> str:
@@ -232,7 +244,7 @@ class Shown:
     def _of(cls, candidate: Candidate, parts: dict[tuple[int, int], CandidateMemory], names: dict[str, str]) -> Shown:
         evidence = Evidence.model_validate(candidate.evidence)
         sides = [
-            Side(seen, text, _label(candidate, seen), _has_changed(candidate, parts.get((candidate.pk, seen.id))))
+            _side(candidate, seen, text, parts.get((candidate.pk, seen.id)))
             for seen, text in zip(evidence.seen, _compared(evidence), strict=True)
         ]
         return cls(
@@ -281,19 +293,19 @@ def _compared(evidence: Evidence) -> list[list[Stretch]]:
     """Return the text of each memory in stretches: sources against the target, the target against the first source."""
     target = evidence.target
     if target is None or not evidence.sources:
-        return [[Stretch(_visible(seen.text))] if seen.text else [] for seen in evidence.seen]
+        return [[Stretch.of(seen.text)] if seen.text else [] for seen in evidence.seen]
     pairs = {seen.id: word_diff(seen.text, target.text) for seen in evidence.sources}
     pairs[target.id] = pairs[evidence.sources[0].id][::-1]
-    return [_stretches(*pairs[seen.id]) for seen in evidence.seen]
+    return [stretches(*pairs[seen.id]) for seen in evidence.seen]
 
 
-def _stretches(pieces: list[Piece], others: list[Piece]) -> list[Stretch]:
+def stretches(pieces: list[Piece], others: list[Piece]) -> list[Stretch]:
     """Return the pieces with nothing hidden in them. Where texts differ, what is long and alike is folded."""
     fold = any(piece.differs for piece in (*pieces, *others))
     return [
         _folded(piece.text)
         if fold and not piece.differs and len(piece.text) > ALIKE_MAX
-        else Stretch(_visible(piece.text), piece.differs)
+        else Stretch(visible(piece.text), piece.differs)
         for piece in pieces
     ]
 
@@ -306,7 +318,15 @@ def _folded(text: str) -> Stretch:
     ending = near_end[len(cut(near_end, ALIKE_KEPT)) :]
     ending = ending[max(0, ending.find(" ")) :]
     middle = text[len(beginning) : len(text) - len(ending)]
-    return Stretch(_visible(beginning), folded=_visible(middle), after=_visible(ending))
+    return Stretch(visible(beginning), folded=visible(middle), after=visible(ending))
+
+
+def _side(candidate: Candidate, seen: Seen, text: list[Stretch], part: CandidateMemory | None) -> Side:
+    now: list[Stretch] = []
+    if part is not None and part.memory.content != seen.text:
+        left, right = word_diff(part.memory.content, seen.text)
+        now = stretches(left, right)
+    return Side(seen, text, _label(candidate, seen), _has_changed(candidate, part), now)
 
 
 def _label(candidate: Candidate, seen: Seen) -> str:
@@ -328,8 +348,3 @@ def _has_changed(candidate: Candidate, part: CandidateMemory | None) -> bool:
     if candidate.status == Candidate.Status.APPLIED:
         return part.applied_revision is not None and memory.revision != part.applied_revision
     return memory.revision != part.seen_revision or memory.status != Status.ACTIVE
-
-
-def _visible(text: str) -> str:
-    """Return the text with its line breaks; other control, hidden and direction marks are made visible."""
-    return "\n".join(one_line(line) for line in text.split("\n"))

@@ -31,7 +31,7 @@ COMPARED = 2000
 """Rows that a copy takes in at a time."""
 TRIED = 2000
 """Entries of an index that are looked at in the order of ids before the labels are asked."""
-WALKED = 5_000
+WALKED = 10_000
 """Rows along the index of times that are looked at before all rows of a word are sorted."""
 # Characters of a row by which it is looked for to see whether the index is sound.
 PROBED = 1000

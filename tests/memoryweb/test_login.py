@@ -34,10 +34,10 @@ def test_a_page_leads_to_the_login_and_back(rita: Any) -> None:
     assert client.get("/review/?status=applied").status_code == 200
 
 
-def test_without_a_page_to_go_back_to_it_leads_to_the_queue(rita: Any) -> None:
+def test_without_a_page_to_go_back_to_it_leads_to_the_overview(rita: Any) -> None:
     client = Client()
-    assert log_in(client)["Location"] == "/review/"
-    assert client.get("/login/")["Location"] == "/review/"  # logged in already
+    assert log_in(client)["Location"] == "/"
+    assert client.get("/login/")["Location"] == "/"  # logged in already
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_without_a_page_to_go_back_to_it_leads_to_the_queue(rita: Any) -> None:
 def test_it_leads_to_no_other_site(rita: Any, target: str) -> None:
     client = Client()
     assert "evil" not in client.get("/login/", {"next": target}).content.decode()
-    assert log_in(client, next=target)["Location"] == "/review/"
-    assert client.get("/login/", {"next": target})["Location"] == "/review/"
+    assert log_in(client, next=target)["Location"] == "/"
+    assert client.get("/login/", {"next": target})["Location"] == "/"
 
 
 def test_the_page_has_the_policy_and_is_kept_by_nobody() -> None:
@@ -70,7 +70,7 @@ def test_the_page_has_the_policy_and_is_kept_by_nobody() -> None:
     page = response.content.decode()
     assert "<style" not in page
     assert " style=" not in page
-    assert page.count("<script") == page.count("<script src=") == 1
+    assert page.count("<script") == page.count("<script src=") == 2
 
 
 def test_a_wrong_password_is_told_without_a_word_about_names(rita: Any) -> None:

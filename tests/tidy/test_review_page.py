@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from memories import revisions
 from memories.access import Actor
@@ -15,7 +19,7 @@ from memories.pages import CONTENT_SECURITY_POLICY
 from tests.factories import AgentFactory, CandidateFactory, MembershipFactory, MemoryFactory, UserFactory
 from tests.tidy.rounds import pending, run, settings_file
 from tidy import views
-from tidy.models import Batch, Candidate
+from tidy.models import Batch, Candidate, Looking
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert('x')</script> \u202eeulav\u2066"
@@ -338,5 +342,205 @@ def test_somebody_without_a_workspace_is_told_so() -> None:
     assert "not a member of any workspace" in response.content.decode()
 
 
-def test_the_front_page_leads_to_the_queue() -> None:
-    assert Client().get("/")["Location"] == "/review/"
+def pairs(agent: Any, number: int, **fields: Any) -> list[Candidate]:
+    """Return that many open candidates to archive a memory each."""
+    return [CandidateFactory.create(memory=MemoryFactory.create(agent=agent, **fields)) for _ in range(number)]
+
+
+def test_the_most_important_come_first_when_asked(agent: Any) -> None:
+    for place, importance in enumerate((2, 5, 1)):
+        MemoryFactory.create(
+            agent=agent, content=f"Mara works at Acme{place}.", importance=importance, subject=str(place)
+        )
+        MemoryFactory.create(
+            agent=agent, content=f"Mara works at Acme{place} in Bonn.", importance=importance, subject=str(place)
+        )
+    run()
+    page = shown(person(agent), "/review/?sort=impact")
+    assert page.index("Acme1") < page.index("Acme0") < page.index("Acme2")
+    assert list(pending().order_by("-impact").values_list("impact", flat=True)) == [501, 201, 101]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("agent=other", {"other"}),
+        ("subject=mara", {"mara"}),
+        ("status=applied&actor=user rita", {"rita"}),
+        ("status=applied&auto=1", {"auto"}),
+        ("status=applied&auto=0", {"rita"}),
+        ("status=applied&since=2026-05-01T00:00", {"rita"}),
+        ("status=applied&until=2026-05-01T00:00", {"auto"}),
+        ("status=applied&since=nonsense&auto=7", {"rita", "auto"}),
+    ],
+)
+def test_every_filter_narrows(agent: Any, query: str, expected: set[str]) -> None:
+    other = AgentFactory.create(workspace=agent.workspace, name="other")
+    made = {
+        "other": CandidateFactory.create(memory=MemoryFactory.create(agent=other)),
+        "mara": CandidateFactory.create(memory=MemoryFactory.create(agent=agent, subject="mara")),
+        "rita": CandidateFactory.create(
+            memory=MemoryFactory.create(agent=agent),
+            status="applied",
+            decided_by="user rita",
+            decided_at=datetime(2026, 6, 1, tzinfo=UTC),
+        ),
+        "auto": CandidateFactory.create(
+            memory=MemoryFactory.create(agent=agent),
+            status="applied",
+            auto=True,
+            decided_by="tidy",
+            decided_at=datetime(2026, 4, 1, tzinfo=UTC),
+        ),
+    }
+    page = shown(person(agent), f"/review/?{query}")
+    assert {name for name, one in made.items() if f'id="candidate-{one.pk}"' in page} == expected
+
+
+def test_what_recall_returns_before_and_after(agent: Any, proposed: Candidate) -> None:
+    source, target = (part.memory_id for part in proposed.memories.order_by("role"))
+    client = person(agent)
+    before = state_of_everything()
+    page = shown(client, f"/review/{proposed.pk}/effect/")
+    assert f'<del>Mara works at Acme.</del> <strong>no longer returned</strong> <a href="/memories/{source}/">' in page
+    assert page.count(f'<a href="/memories/{target}/">') == 4
+    part = client.get(f"/review/{proposed.pk}/effect/", headers={"HX-Request": "true"}).content.decode()
+    assert "no longer returned" in part
+    assert "<html" not in part
+    assert state_of_everything() == before, "it was only tried"
+    client.post(f"/review/{proposed.pk}/dismiss/")
+    assert "It is decided" in shown(client, f"/review/{proposed.pk}/effect/")
+
+
+def state_of_everything() -> Any:
+    return (
+        list(Memory.objects.order_by("pk").values()),
+        list(Candidate.objects.order_by("pk").values()),
+        AuditEntry.objects.count(),
+    )
+
+
+def test_two_that_are_never_to_be_merged_are_not_proposed_again(agent: Any, proposed: Candidate) -> None:
+    client = person(agent)
+    client.post(f"/review/{proposed.pk}/dismiss/", {"never": "1", "reason": "two people"})
+    memory = Memory.objects.get(content="Mara works at Acme.")
+
+    def rewrite(content: str) -> None:
+        memory.refresh_from_db()
+        revisions.change(memory, {"content": content}, by=Actor("agent a"), now=timezone.now(), verb="revise")
+
+    rewrite("Mara works at Acme!")
+    run()
+    assert not pending().exists()
+    client.post(f"/review/{proposed.pk}/revert/")
+    rewrite("Mara works at Acme")
+    run()
+    assert pending().filter(action="merge").exists()
+
+
+def test_an_approval_is_of_the_revisions_that_were_shown(agent: Any, proposed: Candidate) -> None:
+    client = person(agent)
+    page = shown(client)
+    seen = re.search(r'name="seen" value="([^"]+)"', page)
+    assert seen is not None
+    assert seen[1] == " ".join(f"{one['id']}.{one['revision']}" for one in proposed.evidence["seen"])
+    client.post(f"/review/{proposed.pk}/approve/", {"seen": "1.9 2.9"})
+    assert "It rests on other revisions by now" in shown(client)
+    proposed.refresh_from_db()
+    assert proposed.status == "pending"
+    client.post(f"/review/{proposed.pk}/approve/", {"seen": seen[1]})
+    proposed.refresh_from_db()
+    assert proposed.status == "applied"
+
+
+def test_what_a_changed_memory_says_now_is_shown(agent: Any, proposed: Candidate) -> None:
+    memory = Memory.objects.get(content="Mara works at Acme.")
+    revisions.change(memory, {"content": "Mara left Acme."}, by=Actor("agent a"), now=timezone.now(), verb="revise")
+    page = shown(person(agent), f"/review/{proposed.pk}/")
+    assert "It says now" in page
+    assert "<mark>left</mark>" in page
+    assert ">Approve</button>" not in page
+
+
+def test_who_else_looks_at_one_is_told(agent: Any, proposed: Candidate) -> None:
+    mara, ben = person(agent), person(agent)
+    mara.post("/review/looking/", {"id": proposed.pk}, headers={"HX-Request": "true"})
+    name = Looking.objects.get().user.get_username()
+    assert f"{name} is looking at it" in shown(ben)
+    assert f"{name} is looking at it" in shown(ben, f"/review/looking/?id={proposed.pk}")
+    assert "is looking at it" not in shown(mara)
+    Looking.objects.update(at=timezone.now() - timedelta(minutes=5))
+    assert "is looking at it" not in shown(ben)
+    assert person(AgentFactory.create()).post("/review/looking/", {"id": proposed.pk}).status_code == 404
+    assert person(agent, "reader").get(f"/review/looking/?id={proposed.pk}").status_code == 403
+    assert ben.get("/review/looking/?id=x&id=99999999999999999999").status_code == 200
+
+
+def test_many_are_looked_at_in_part_and_decided_together(agent: Any) -> None:
+    made = pairs(agent, 25)
+    elsewhere = CandidateFactory.create(memory=MemoryFactory.create(agent=agent), reason="expired")
+    client = person(agent)
+    query = f"workspace={agent.workspace_id}&reason=possible_event"
+    page = shown(client, f"/review/bulk/?{query}&verb=approve")
+    assert "Yes, approve 25 candidates" in page
+    assert page.count('<article class="card candidate') == 10
+    sent = {"workspace": agent.workspace_id, "reason": "possible_event", "verb": "approve", "number": "25"}
+    sent["newest"] = str(made[-1].pk)
+    later = CandidateFactory.create(memory=MemoryFactory.create(agent=agent))
+    response = client.post("/review/bulk/", sent)
+    batch = Batch.objects.get()
+    assert response["Location"] == f"/review/batches/{batch.pk}/"
+    assert "25 candidates were applied." in shown(client, response["Location"])
+    assert batch.candidates.count() == 25
+    for untouched in (elsewhere, later):
+        untouched.refresh_from_db()
+        assert untouched.status == "pending"
+
+
+def test_another_number_than_was_confirmed_does_nothing(agent: Any) -> None:
+    made = pairs(agent, 3)
+    client = person(agent)
+    sent = {"workspace": agent.workspace_id, "verb": "dismiss", "number": "3", "newest": str(made[-1].pk)}
+    client.post(f"/review/{made[0].pk}/dismiss/")
+    response = client.post("/review/bulk/", sent)
+    assert response.status_code == 200
+    assert "Nothing was done" in response.content.decode()
+    assert "Yes, dismiss 2 candidates" in response.content.decode()
+    assert Candidate.objects.filter(status="dismissed").count() == 1
+
+
+def test_what_somebody_applied_in_a_time_is_taken_back_with_conflicts_named(agent: Any) -> None:
+    made = pairs(agent, 4)
+    mara, ben = person(agent), person(agent)
+    for candidate in made[:3]:
+        mara.post(f"/review/{candidate.pk}/approve/")
+    ben.post(f"/review/{made[3].pk}/approve/")
+    made[0].refresh_from_db()
+    memory = made[0].memories.get().memory
+    revisions.change(memory, {"importance": 5}, by=Actor("agent a"), now=timezone.now(), verb="revise")
+    query = {"workspace": agent.workspace_id, "verb": "revert", "actor": made[0].decided_by}
+    query["since"] = (timezone.now() - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M")
+    page = shown(ben, f"/review/bulk/?{urlencode(query)}")
+    assert "Yes, revert 3 candidates" in page
+    ben.post("/review/bulk/", query | {"number": "3", "newest": str(made[3].pk)})
+    page = shown(ben)
+    assert "2 candidates were reverted." in page
+    assert f"Candidate {made[0].pk} was left alone: a memory has changed since it was applied." in page
+    made[3].refresh_from_db()
+    assert made[3].status == "applied"
+
+
+def test_bad_bulk_requests(agent: Any) -> None:
+    client = person(agent)
+    for query in ("", "?workspace=x", "?workspace=999999", f"?workspace={agent.workspace_id}&verb=erase"):
+        assert client.get(f"/review/bulk/{query}").status_code == 404
+    assert person(agent, "reader").get(f"/review/bulk/?workspace={agent.workspace_id}").status_code == 403
+    assert "There is none." in shown(client, f"/review/bulk/?workspace={agent.workspace_id}&verb=revert")
+
+
+def test_a_full_queue_takes_few_queries(agent: Any, django_assert_max_num_queries: Any) -> None:
+    pairs(agent, 30)
+    client = person(agent)
+    for path in ("/review/", f"/review/bulk/?workspace={agent.workspace_id}", "/review/?sort=impact&agent=x"):
+        with django_assert_max_num_queries(22):
+            client.get(path)
