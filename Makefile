@@ -18,6 +18,7 @@ setup:
 
 setup-test: setup
 	$(call install,tests/requirements.txt)
+	$(install-axe)
 
 test: setup-test
 	$(BIN)/ruff check .
@@ -51,5 +52,14 @@ define install
 @record="$(VENV)/installed-$(subst /,-,$(1))"; \
 if ! cat requirements.txt $(1) | cmp -s - "$$record"; then \
 	$(BIN)/python -m pip install --disable-pip-version-check -r $(1) && cat requirements.txt $(1) > "$$record"; \
+fi
+endef
+
+# What looks for barriers in pages, in the browser tests alone. Without npm they are skipped and say so.
+AXE := axe-core@4.14.1
+define install-axe
+@if command -v npm >/dev/null && ! grep -qs '"version": "$(lastword $(subst @, ,$(AXE)))"' $(VENV)/node_modules/axe-core/package.json; then \
+	npm install --prefix $(VENV) --no-save --no-package-lock --no-audit --no-fund --loglevel=error $(AXE) >/dev/null || \
+	echo "axe-core could not be installed: pages are not looked through for barriers" >&2; \
 fi
 endef
