@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -80,6 +80,11 @@ def session(request: HttpRequest, session_id: int) -> HttpResponse:
     rewound = "rewound" in request.GET and not principal.is_reader
     anchor = _message(found, request, "message")
     stretch = _around(found, anchor, rewound) if anchor is not None else _stretch(found, request, rewound)
+    is_part = bool(getattr(request, "htmx", False))
+    if is_part:
+        # It goes between others: what lies on the side it comes from is on the page already.
+        before = "before" in request.GET
+        stretch = replace(stretch, earlier=stretch.earlier if before else None, later=None if before else stretch.later)
     context: dict[str, Any] = {
         "session": found,
         "anchor": anchor,
@@ -88,7 +93,7 @@ def session(request: HttpRequest, session_id: int) -> HttpResponse:
         "rewound": rewound,
         "may_see_rewound": not principal.is_reader,
     }
-    if getattr(request, "htmx", False):
+    if is_part:
         return render(request, "pages/session.html#more", context)
     there = {one.pk for one in stretch.messages}
     context |= {"parent": _parent(principal, found)}

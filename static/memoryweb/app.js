@@ -7,12 +7,15 @@
     document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax`;
   }
 
+  // The id of the row that keys are for: the row itself is another one after each swap.
+  let chosen = "";
   const candidates = () => [...document.querySelectorAll(".candidate")];
-  const current = () => document.querySelector(".candidate.current");
+  const current = () => document.getElementById(chosen);
 
   function choose(one) {
     if (!one) return;
     current()?.classList.remove("current");
+    chosen = one.id;
     one.classList.add("current");
     one.tabIndex = -1;
     one.focus({ preventScroll: true });
@@ -59,14 +62,5 @@
     }
   });
 
-  // A row that was swapped in stays the current one.
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target.classList?.contains("current")) event.detail.target.dataset.was = "current";
-  });
-  document.addEventListener("htmx:afterSwap", (event) => {
-    const id = event.detail.target.id;
-    if (event.detail.target.dataset?.was === "current" && id) {
-      document.getElementById(id)?.classList.add("current");
-    }
-  });
+  document.addEventListener("htmx:afterSwap", () => current()?.classList.add("current"));
 })();
