@@ -117,6 +117,18 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 
+# Where browsers come over HTTPS alone, which a reverse proxy speaks: nothing of theirs travels in the clear.
+HTTPS_ONLY = read_bool("HTTPS_ONLY", False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS_ONLY
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+SECURE_REDIRECT_EXEMPT = ["^api/", "^health/", "^metrics"]  # programs beside the proxy; a redirect would lose a body
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS_ONLY else 0
+SILENCED_SYSTEM_CHECKS = [
+    "security.W003",  # memoryweb.middleware.Csrf is Django's CSRF protection, for pages
+    "security.W005",  # what other names of the domain do is for their owner to say
+    "security.W021",  # so is whether browsers ship with a list that has it
+]
+
 # Language and time
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("zh-hans", "简体中文")]

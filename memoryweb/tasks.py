@@ -17,6 +17,7 @@ from memories.idempotency import forget_old_keys
 from memories.models import AuditEntry
 from memories.revisions import drop_deleted_content, sweep_expired
 from memoryweb.models import Heartbeat
+from tidy.models import Looking
 
 KEPT_DAYS = 90
 """Days that the records of logins and of failed tasks are kept."""
@@ -42,6 +43,7 @@ def upkeep() -> str:
     keys = forget_old_keys(now=now)
     sessions, _ = Session.objects.filter(expire_date__lt=now).delete()
     logins = _forget_logins(now=now, kept_since=old)
+    Looking.objects.filter(at__lt=now - timedelta(days=1)).delete()
     failures, _ = Failure.objects.filter(stopped__lt=old).delete()
     return f"ok expired={expired} keys={keys} sessions={sessions} logins={logins} failures={failures}"
 
