@@ -159,14 +159,14 @@ def survivors(principal: Principal, ids: Sequence[int], allowed: QuerySet[Memory
 
 def _survivors(principal: Principal, ids: Sequence[int]) -> dict[int, int | None]:
     """Return for each merged memory among ``ids`` the one that it went into at last, None where that is not visible."""
-    visible = visible_to(principal, Memory)
     went: dict[int, int | None] = {}
     for start in range(0, len(ids), 500):
-        merged = visible.filter(pk__in=ids[start : start + 500], status=Status.MERGED)
+        merged = visible_among(principal, Memory, ids[start : start + 500]).filter(status=Status.MERGED)
         went |= dict(merged.values_list("pk", "merged_into_id"))
     for _ in range(HOPS_MAX):
         targets = {target for target in went.values() if target is not None}
-        further = dict(visible.filter(pk__in=targets, status=Status.MERGED).values_list("pk", "merged_into_id"))
+        merged = visible_among(principal, Memory, targets).filter(status=Status.MERGED)
+        further = dict(merged.values_list("pk", "merged_into_id"))
         if not further:
             break
         went = {one: further.get(target, target) if target is not None else None for one, target in went.items()}

@@ -81,12 +81,16 @@ class Ranker:
             return {}
         narrowed = self._narrowed(picked)
         too_common = total > RARE_SUM
-        most = NEWEST if too_common else RARE_SUM
-        ids = [one.id for one in backend().search(self.generation, narrowed, self.condition, gap=gap, most=most)]
-        if too_common:
-            ids = self.quick(ids)[:RESCORED]
-        elif len(ids) > RESCORED:
-            ids = backend().best(self.generation, narrowed, ids, most=RESCORED)
+        ids = None
+        if self.condition.is_large and not too_common and total > 2 * RESCORED:
+            ids = backend().best_visible(self.generation, narrowed, self.condition, gap=gap, most=RESCORED)
+        if ids is None:
+            most = NEWEST if too_common else RARE_SUM
+            ids = [one.id for one in backend().search(self.generation, narrowed, self.condition, gap=gap, most=most)]
+            if too_common:
+                ids = self.quick(ids)[:RESCORED]
+            elif len(ids) > RESCORED:
+                ids = backend().best(self.generation, narrowed, ids, most=RESCORED)
         known = {node: number for node, number in zip(alternatives, numbers, strict=True) if isinstance(node, Term)}
         return self.scored(ids, known, question=True)
 

@@ -19,7 +19,7 @@ from tidy.models import Candidate
 
 LIMIT, CHARS = 20, 8_000
 """The budget of a recall that asks for nothing else."""
-WORDS = 200
+WORDS = 100
 """Characters of a memory's text that are asked for as a question."""
 SHOWN = 120
 

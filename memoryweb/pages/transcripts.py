@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from memories.access import Principal, visible_among, visible_to
+from memories.access import Principal, visible_among
 from memories.errors import Invalid
 from memories.models import LABEL_MAX, NAME_MAX, Memory, Message, Session
 from memories.pages import choose, page
@@ -165,8 +165,14 @@ def _all(principal: Principal, rows: Sequence[Message]) -> list[Shown]:
 
 def memories_from(principal: Principal, ids: Sequence[int]) -> list[tuple[int, int]]:
     """Return id and message of the memories that were taken from these messages, MEMORIES at most."""
-    rows = visible_to(principal, Memory).filter(message_id__in=ids).order_by("pk")
-    return [(memory, message) for memory, message in rows.values_list("pk", "message_id")[:MEMORIES]]
+    # Found by their messages, then asked for who may see them: by the door the database would walk all of them.
+    rows = Memory.objects.filter(message__isnull=False, message_id__in=ids).order_by()
+    places = rows.values_list("pk", "message_id", "workspace_id", "partition")[:MEMORIES]
+    return [
+        (memory, message)
+        for memory, message, workspace, partition in sorted(places)
+        if message is not None and principal.sees(workspace_id=workspace, partition=partition)
+    ]
 
 
 def _shown(one: Message, call: str, memories: Sequence[int]) -> Shown:

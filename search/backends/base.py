@@ -242,6 +242,21 @@ class SearchBackend(ABC):
         """Return how many entries the workspace's labels have, counted up to ``most``. Raises IndexDamaged."""
 
     @abstractmethod
+    def best_visible(
+        self,
+        generation: Generation,
+        root: Node,
+        condition: Condition,
+        *,
+        gap: tuple[int, int] | None,
+        most: int,
+    ) -> list[int] | None:
+        """Return the ``most`` best rows by the index's own ranking, best first; None where that takes looking further.
+
+        For large workspaces: most of the best of all are theirs. Raises IndexDamaged.
+        """
+
+    @abstractmethod
     def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
         """Return those of ``ids`` that the engine ranks first, best first, ``most`` at most. Raises IndexDamaged."""
 

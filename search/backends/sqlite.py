@@ -572,6 +572,31 @@ class SqliteBackend(SearchBackend):
     def _number(self, sql: str, parameters: Sequence[Any], generation: Generation) -> int:
         return next((int(row[0]) for row in self._rows(sql, parameters, generation)), 0)
 
+    def best_visible(
+        self,
+        generation: Generation,
+        root: Node,
+        condition: Condition,
+        *,
+        gap: tuple[int, int] | None,
+        most: int,
+    ) -> list[int] | None:
+        index, table = quote(generation.table), quote(generation.corpus.table)
+        outside = f" AND ({table}.id <= %s OR {table}.id > %s)" if gap is not None else ""
+        tried = 2 * most
+        ranked = f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY bm25({index}, 1, 0, 0) LIMIT {tried}"
+        ids = [int(row[0]) for row in self._rows(ranked, [words_expression(root, "body")], generation)]
+        if len(ids) < tried:
+            return None
+        visible = f"""
+            SELECT {table}.id
+            FROM json_each(%s) AS candidate CROSS JOIN {table} ON {table}.id = candidate.value
+            WHERE {condition.sql}{outside}
+        """
+        found = set(self._ids(visible, [json.dumps(ids), *condition.parameters, *(gap or ())]))
+        best = [id_ for id_ in ids if id_ in found][:most]
+        return best if len(best) == most else None
+
     def best(self, generation: Generation, root: Node, ids: Sequence[int], *, most: int) -> list[int]:
         if not ids:
             return []

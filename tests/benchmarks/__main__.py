@@ -75,6 +75,7 @@ PARTS = (
     "planted",
     "chats",
     "tidy",
+    "pages",
 )
 # A folder beside the project: the sets have licences of their own.
 DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
@@ -82,7 +83,7 @@ DATA = Path(__file__).absolute().parents[3] / "shared" / "data"
 
 def _part(name: str) -> Callable[..., None]:
     # Imported here: models need Django's settings.
-    from tests.benchmarks import chats, rebuilding, recall, retrieval, searching, stores, tidying, web
+    from tests.benchmarks import chats, paging, rebuilding, recall, retrieval, searching, stores, tidying, web
 
     return {
         "store": stores.measure,
@@ -97,6 +98,7 @@ def _part(name: str) -> Callable[..., None]:
         "planted": retrieval.measure_planted,
         "chats": chats.measure,
         "tidy": tidying.measure,
+        "pages": paging.measure,
     }[name]
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memories.models import Agent, Memory, Message, Session, content_hash
+from search import relevance
 from search.backends import base, sqlite
 from search.corpora import CORPORA, MEMORIES, MESSAGES, Corpus
 from search.engine import Answer
@@ -52,6 +53,7 @@ def size(request: Any, monkeypatch: Any) -> None:
         monkeypatch.setattr(base, "LARGE", -1)
         monkeypatch.setattr(sqlite, "TRIED", 3)
         monkeypatch.setattr(sqlite, "WALKED", 2)
+        monkeypatch.setattr(relevance, "RESCORED", 1)
 
 
 @contextmanager
