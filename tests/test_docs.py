@@ -55,3 +55,11 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_every_page_has_a_heading() -> None:
+    source = (ROOT / "memoryweb/urls.py").read_text() + (ROOT / "tidy/urls.py").read_text()
+    source += (ROOT / "search/urls.py").read_text()
+    first = {f"/{path.split('/')[0]}/" if path else "/" for path in re.findall(r'path\("([^"]*)", \w+\.\w+', source)}
+    pages = first - {"/login/", "/logout/", "/api/", "/health/", "/metrics/", "/admin/", "/language/"}
+    assert headings("docs/PAGES.md") == pages
