@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from django.db.models import Q
@@ -53,6 +54,12 @@ class DecisionIn(Schema):
     model_config = {"extra": "forbid"}
 
     reason: Annotated[str, Field(max_length=NAME_MAX)] = ""
+
+
+class LeaveIn(DecisionIn):
+    """Why it is dismissed; ``never`` keeps a pair from being compared again, whatever the texts become."""
+
+    never: bool = False
 
 
 class SkippedOut(Schema):
@@ -240,9 +247,10 @@ def post_approve(request: HttpRequest, candidate_id: CandidateId, body: Decision
 
 
 @router.post("/tidy/candidates/{candidate_id}/dismiss", response=CandidateOut, summary="Dismiss")
-def post_dismiss(request: HttpRequest, candidate_id: CandidateId, body: DecisionIn | None = Body(None)) -> HttpResponse:
-    """Leave the memories as they are. The same is not proposed again while their texts stay."""
-    return _decided(request, review.dismiss, candidate_id, body)
+def post_dismiss(request: HttpRequest, candidate_id: CandidateId, body: LeaveIn | None = Body(None)) -> HttpResponse:
+    """Leave the memories as they are. The same is not proposed again while their texts stay; with never at all."""
+    dismiss = partial(review.dismiss, never=body is not None and body.never)
+    return _decided(request, dismiss, candidate_id, body)
 
 
 @router.post("/tidy/candidates/{candidate_id}/revert", response=CandidateOut, summary="Revert")

@@ -204,3 +204,15 @@ def test_a_merged_memory_says_where_it_went(agent: Any, api_client: Any) -> None
         {"id": second.pk, "message_id": message.pk},
         {"id": first.pk, "message_id": message.pk},
     ]
+
+
+def test_a_pair_is_left_alone_for_good(agent: Any, client_for: Any) -> None:
+    for content in ("Mara works at Acme.", "Mara works at Acme in Bonn."):
+        MemoryFactory.create(agent=agent, content=content, scope="shared")
+    run()
+    candidate = pending().get()
+    client = client_for(agent, role="admin")
+    answer = client.send("POST", f"/api/tidy/candidates/{candidate.pk}/dismiss", {"never": "perhaps"})
+    assert answer.status_code == 422
+    assert client.send("POST", f"/api/tidy/candidates/{candidate.pk}/dismiss", {"never": True}).status_code == 200
+    assert candidate.kept_apart.count() == 1
