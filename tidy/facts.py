@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from search.text import is_cjk
-from tidy import han, language
+from tidy import han, han_numbers, language
 from tidy.lists import has_joint, in_one_order
 from tidy.tokens import Token, tokens_of
 
@@ -72,13 +72,18 @@ def _read(text: str) -> tuple[Statement, ...]:
     spoken = language.language_of(text)
     found: list[Statement] = []
     tokens: list[Token] = []
-    for token in tokens_of(text):
+    for token in tokens_of(text) if spoken != "zh" else _in_chinese(text):
         if token.kind in ("end", "bullet"):
             found += _closed(tokens, token.text, spoken)
             tokens = []
         else:
-            tokens.append(_simplified(token) if spoken == "zh" and token.kind == "character" else token)
+            tokens.append(token)
     return (*found, *_closed(tokens, "", spoken))
+
+
+def _in_chinese(text: str) -> Iterator[Token]:
+    """Yield the tokens with simplified characters, and numbers in characters as numbers."""
+    return han_numbers.read([_simplified(token) if token.kind == "character" else token for token in tokens_of(text)])
 
 
 _of_short: Callable[[str], tuple[Statement, ...]] = lru_cache(maxsize=4096)(_read)

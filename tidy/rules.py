@@ -38,7 +38,7 @@ __all__ = [
     "veto_low_confidence",
 ]
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Raised whenever a verdict may change: memories are then looked at again."""
 UNSURE = 0.94
 """The highest similarity of what is not equivalent."""

@@ -9,10 +9,14 @@ from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-WIDTH = 320
+from memories.plain_text import cut
+
+WIDTH = 400
 ROW, BAR = 24, 8
-LABELS = 128
+LABELS = 176
 """Width of the labels of a bar chart."""
+LABEL_CHARS = 27
+"""Characters of a label that fit into it; the whole of it is told when pointed at, and in the text."""
 HEIGHT = 96
 """Height of a column chart."""
 
@@ -37,6 +41,7 @@ def bars(title: str, found: Sequence[Bar], *, name: str) -> SafeString:
         rows.append(
             (
                 _at(middle + 4),
+                _short(bar.label),
                 bar.label,
                 _at(LABELS),
                 _at(middle - BAR / 2),
@@ -51,7 +56,7 @@ def bars(title: str, found: Sequence[Bar], *, name: str) -> SafeString:
         )
     drawn = format_html_join(
         "",
-        '<text class="label" x="0" y="{}">{}</text>'
+        '<text class="label" x="0" y="{}">{}<title>{}</title></text>'
         '<rect class="bar" x="{}" y="{}" width="{}" height="8" rx="2"/>'
         '<rect class="other" x="{}" y="{}" width="{}" height="8" rx="2"/>'
         '<text class="value" x="{}" y="{}">{}</text>',
@@ -102,6 +107,10 @@ def _svg(title: str, drawn: SafeString, *, height: int, name: str, said: str) ->
         said,
         drawn,
     )
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= LABEL_CHARS else f"{cut(label, LABEL_CHARS - 1)}…"
 
 
 def _said(found: Sequence[Bar]) -> str:

@@ -191,7 +191,17 @@ class RoundTrip(TestCase):
             assert Memory.objects.get(pk=pk).content == row["content"] or pk in edited
         applied = list(Candidate.objects.filter(status="applied"))
         pick.shuffle(applied)
-        refused = {pk for one in applied for pk in apply.revert(one.pk, by=BY, now=NOW).memories}
+        refused: set[int] = set()
+        while applied:
+            # What was built upon another one stands in its way, and is taken back in the same turn or the next.
+            outcomes = {one: apply.revert(one.pk, by=BY, now=NOW) for one in applied}
+            refused = {pk for outcome in outcomes.values() for pk in outcome.memories}
+            left = [one for one, outcome in outcomes.items() if not outcome.is_done]
+            if len(left) == len(applied):
+                break
+            applied = left
+        else:
+            refused = set()
         assert refused <= edited
         kept = (
             "status",
