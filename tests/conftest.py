@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from django.test import Client
 from memories.models import Agent
 from memoryweb import rates
 from tests.factories import AgentFactory, make_token
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell's background jobs ignore Ctrl-C, and so would everything started from here that is to be stopped by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONE = {"merged_chain": [], "merged_from": [], "merged_from_total": 0}
 """What a memory that is read says beside its fields, where nothing was merged."""
