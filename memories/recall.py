@@ -58,6 +58,8 @@ class Filters:
     created_by: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    key: str | None = None
+    pinned: bool | None = None
     include_restricted: bool = True
 
 
@@ -411,6 +413,10 @@ def _listed(principal: Principal, filters: Filters, *, cursor: int | None) -> li
         rows = rows.filter(created_at__gte=filters.since)
     if filters.until is not None:
         rows = rows.filter(created_at__lt=filters.until)
+    if filters.key is not None:
+        rows = rows.filter(key=filters.key)
+    if filters.pinned is not None:
+        rows = rows.filter(pinned=filters.pinned)
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
     rows = _listed_tags(principal, rows, filters.tags)

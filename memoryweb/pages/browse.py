@@ -27,7 +27,7 @@ from memories.pages import choose, page, principal_in
 from memories.plain_text import clean_text, cut
 from memories.recall import COUNTED_MAX, Filters, count_memories, list_memories
 from memoryweb.pages import date_field, refusal_in_words
-from memoryweb.pages.words import SCOPES, SOURCES, STATUSES, VALUES, in_words
+from memoryweb.pages.words import SCOPES, SOURCES, STATUSES, VALUES, in_words, reason_in_words
 from search.api import MemoryQuery, memory_rows
 from search.corpora import MEMORIES
 from search.engine import Answer, search
@@ -52,6 +52,10 @@ class BrowseForm(forms.Form):
     )
     subject = forms.CharField(label=_("Subject"), max_length=NAME_MAX, required=False)
     tag = forms.CharField(label=_("Tag"), max_length=100, required=False)
+    key = forms.CharField(label=_("Key"), max_length=NAME_MAX, required=False)
+    pinned = forms.ChoiceField(
+        label=_("Pinned"), choices=[("", _("all")), ("1", _("yes")), ("0", _("no"))], required=False
+    )
     agent = forms.CharField(label=_("Agent"), max_length=NAME_MAX, required=False)
     scope = forms.ChoiceField(label=_("Seen by"), choices=[("", _("all")), *SCOPES.items()], required=False)
     source = forms.ChoiceField(label=_("Source"), choices=[("", _("all")), *SOURCES.items()], required=False)
@@ -72,6 +76,8 @@ class BrowseForm(forms.Form):
             min_importance=asked.get("min_importance") or 1,
             sources=(asked["source"],) if asked.get("source") else (),
             created_by=clean_text(asked["agent"]) if asked.get("agent") else None,
+            key=clean_text(asked["key"]).strip() if asked.get("key") else None,
+            pinned=asked["pinned"] == "1" if asked.get("pinned") else None,
             since=midnight(asked.get("since")),
             until=midnight(asked.get("until"), days=1),
         )
@@ -100,6 +106,11 @@ class Listed:
     total: int
     is_exact: bool
     answer: Answer | None = None
+
+    @property
+    def reason(self) -> str:
+        """Return why words were found so, in the reader's language."""
+        return "" if self.answer is None else reason_in_words(self.answer.plan.reason)
 
 
 @page
@@ -185,6 +196,10 @@ def _rows(principal: Principal, filters: Filters) -> QuerySet[Memory]:
     if filters.created_by is not None:
         agents = Agent.objects.filter(workspace_id=principal.workspace_id, name=filters.created_by)
         rows = rows.filter(agent_id__in=list(agents.values_list("pk", flat=True)))
+    if filters.key is not None:
+        rows = rows.filter(key=filters.key)
+    if filters.pinned is not None:
+        rows = rows.filter(pinned=filters.pinned)
     if filters.since is not None:
         rows = rows.filter(created_at__gte=filters.since)
     if filters.until is not None:

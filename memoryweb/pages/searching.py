@@ -19,7 +19,7 @@ from memories.models import LABEL_MAX, Memory, Message, Status
 from memories.pages import choose, page
 from memoryweb.pages import date_field
 from memoryweb.pages.browse import MARKS, midnight
-from memoryweb.pages.words import ROLES, STATUSES, VALUES, in_words
+from memoryweb.pages.words import ROLES, STATUSES, VALUES, in_words, reason_in_words
 from search.api import MemoryQuery, MessageQuery, answer_json, memory_rows, message_rows
 from search.corpora import MEMORIES, MESSAGES
 from search.engine import search
@@ -175,6 +175,7 @@ def _found(corpus: str, answer: Any, hits: list[dict[str, Any]], limit: int, off
     said = answer_json(answer, [])
     if "scanned_to" in said:
         said["scanned_to"] = timezone.localtime(said["scanned_to"])
+    said["reason"] = reason_in_words(said["reason"])
     names = dict(CORPORA)
     return Found(
         corpus=corpus,

@@ -78,3 +78,49 @@ ROLES: dict[str, Promise] = {
 def in_words(names: dict[str, Promise], value: str) -> str:
     """Return the word for a value, or the value itself where there is none."""
     return str(names.get(value, value))
+
+
+WHYS: dict[str, Promise] = {
+    "symbols are read from the text: the index has words alone": _(
+        "symbols are read from the text: the index has words alone"
+    ),
+    "the words index cannot serve": _("the words index cannot serve"),
+    "whole words, phrases and prefixes from the words index": _(
+        "whole words, phrases and prefixes from the words index"
+    ),
+    "CJK characters are found inside other text by the words index": _(
+        "CJK characters are found inside other text by the words index"
+    ),
+    "symbols are read": _("symbols are read"),
+    "then the same text inside other words, where the page has room": _(
+        "then the same text inside other words, where the page has room"
+    ),
+    "the same text inside other words only where no word is found: a phrase is asked for": _(
+        "the same text inside other words only where no word is found: a phrase is asked for"
+    ),
+    "the same text inside other words only where no word is found: a term is shorter than four characters": _(
+        "the same text inside other words only where no word is found: a term is shorter than four characters"
+    ),
+    "read from the text: a term is shorter than three characters": _(
+        "read from the text: a term is shorter than three characters"
+    ),
+    "read from the text: there are few rows": _("read from the text: there are few rows"),
+    "the trigram index cannot serve": _("the trigram index cannot serve"),
+    "tool output is read from the text": _("tool output is read from the text"),
+    "tool output only where nothing else is found": _("tool output only where nothing else is found"),
+    "too_many_terms": _("only the first terms were looked for: there are too many"),
+    "too_deep": _("parentheses inside each other beyond some levels were left out"),
+    "no_terms": _("there is nothing in it to look for"),
+    "only_negations": _("it only says what to leave out"),
+    "negation_dropped": _("a negation that stood alone was left out"),
+    "query_truncated": _("only its beginning was read: it is too long"),
+    "mode=words was asked for": _("whole words were asked for"),
+    "mode=substring was asked for": _("parts of words were asked for"),
+    "mode=scan was asked for": _("reading every text was asked for"),
+}
+"""What a search says of its way, by what programs are told."""
+
+
+def reason_in_words(reason: str) -> str:
+    """Return a search's reason in the reader's language."""
+    return "; ".join(in_words(WHYS, part) for part in reason.split("; ") if part)
