@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models import SHARED_PARTITION, Agent, Kind, Status
 from memories.plain_text import cut, one_line, visible
-from tidy import eligibility, proposals
+from tidy import eligibility, proposals, why
 from tidy.apply import Outcome, Skip
 from tidy.diff import Piece, word_diff
 from tidy.evidence import Evidence, Seen
@@ -224,7 +224,7 @@ class Shown:
 
     @property
     def why(self) -> list[str]:
-        return [one_line(line) for line in self.evidence.why]
+        return [one_line(why.in_words(line)) for line in self.evidence.why]
 
     @classmethod
     def of(cls, candidate: Candidate) -> Shown:
