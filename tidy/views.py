@@ -192,12 +192,17 @@ def looking(request: HttpRequest) -> HttpResponse:
     """Who else looks at the candidates on a page; a POST notes that the person looks at one of them."""
     asked = request.POST if request.method == "POST" else request.GET
     ids = [int(one) for one in asked.getlist("id")[:PER_PAGE] if one.isascii() and one.isdigit() and len(one) < 19]
-    seen = [found for pk in ids if (found := _candidate(request, pk)[1])]
+    places = set(Candidate.objects.filter(pk__in=ids).order_by().values_list("workspace_id", flat=True))
+    principals = [_reviewer(request, place) for place in places]
+    if not principals:
+        raise Http404
+    seen: QuerySet[Candidate] = reduce(or_, (visible_to(principal, Candidate) for principal in principals))
+    seen = seen.filter(pk__in=ids).order_by("-pk")
     if request.method == "POST":
         for found in seen:
             review.look(found, user_id=request.user.pk or 0, now=timezone.now())
-    context = {"ids": [found.pk for found in seen], "lookers": _lookers(request, [found.pk for found in seen])}
-    return render(request, "review/looking.html", context)
+    shown = [found.pk for found in seen]
+    return render(request, "review/looking.html", {"ids": shown, "lookers": _lookers(request, shown)})
 
 
 def _reason(request: HttpRequest) -> str:

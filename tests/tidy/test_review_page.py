@@ -473,7 +473,7 @@ def test_who_else_looks_at_one_is_told(agent: Any, proposed: Candidate) -> None:
     assert "is looking at it" not in shown(ben)
     assert person(AgentFactory.create()).post("/review/looking/", {"id": proposed.pk}).status_code == 404
     assert person(agent, "reader").get(f"/review/looking/?id={proposed.pk}").status_code == 403
-    assert ben.get("/review/looking/?id=x&id=99999999999999999999").status_code == 200
+    assert ben.get("/review/looking/?id=x&id=99999999999999999999").status_code == 404
 
 
 def test_many_are_looked_at_in_part_and_decided_together(agent: Any) -> None:
@@ -536,6 +536,13 @@ def test_bad_bulk_requests(agent: Any) -> None:
         assert client.get(f"/review/bulk/{query}").status_code == 404
     assert person(agent, "reader").get(f"/review/bulk/?workspace={agent.workspace_id}").status_code == 403
     assert "There is none." in shown(client, f"/review/bulk/?workspace={agent.workspace_id}&verb=revert")
+
+
+def test_looking_at_many_takes_few_queries(agent: Any, django_assert_max_num_queries: Any) -> None:
+    ids = [one.pk for one in pairs(agent, 20)]
+    client = person(agent)
+    with django_assert_max_num_queries(10):
+        client.get("/review/looking/", {"id": ids})
 
 
 def test_a_full_queue_takes_few_queries(agent: Any, django_assert_max_num_queries: Any) -> None:
