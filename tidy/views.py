@@ -194,10 +194,9 @@ def looking(request: HttpRequest) -> HttpResponse:
     ids = [int(one) for one in asked.getlist("id")[:PER_PAGE] if one.isascii() and one.isdigit() and len(one) < 19]
     places = set(Candidate.objects.filter(pk__in=ids).order_by().values_list("workspace_id", flat=True))
     principals = [_reviewer(request, place) for place in places]
-    if not principals:
-        raise Http404
-    seen: QuerySet[Candidate] = reduce(or_, (visible_to(principal, Candidate) for principal in principals))
-    seen = seen.filter(pk__in=ids).order_by("-pk")
+    # Candidates that are gone by now are no error: a page that asks again and again would be replaced by one.
+    visible = (visible_to(principal, Candidate) for principal in principals)
+    seen: QuerySet[Candidate] = reduce(or_, visible, Candidate.objects.none()).filter(pk__in=ids).order_by("-pk")
     if request.method == "POST":
         for found in seen:
             review.look(found, user_id=request.user.pk or 0, now=timezone.now())
