@@ -67,7 +67,8 @@ def tell(path: Path, *statements: str) -> None:
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
     """Return the environment of a process that works on the store in the directory."""
-    kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    ours = ("DJANGO_SETTINGS_MODULE", "DJANGO_ALLOW_ASYNC_UNSAFE")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"DATA_DIR": str(directory), "SECRET_KEY": "only-for-tests-" + "x" * 40, "RATE_LIMIT": "0"} | more
 
 

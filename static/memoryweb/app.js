@@ -62,5 +62,6 @@
     }
   });
 
-  document.addEventListener("htmx:afterSwap", () => current()?.classList.add("current"));
+  // The event of the row that is swapped out does not come here; that of the new one does.
+  document.addEventListener("htmx:load", () => current()?.classList.add("current"));
 })();

@@ -38,7 +38,6 @@ def test_from_a_search_to_the_message_and_on(person: Callable[..., Person], hous
             break
     expect(page.locator("#talk").get_by_text("This is message 149.")).to_be_visible()
     page.get_by_role("link", name="Earlier messages").click()
-    page.get_by_role("link", name="Earlier messages").click()
     expect(page.locator("#talk").get_by_text("This is message 0.")).to_be_attached()
     numbers = page.locator("#talk .turn").count()
     assert numbers == 150

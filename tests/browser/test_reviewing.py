@@ -82,13 +82,16 @@ def test_by_keyboard_alone(reviewer: Person) -> None:
         "id", page.locator(".candidate").first.get_attribute("id")
     )  # type: ignore[arg-type]
     page.keyboard.press("d")
+    expect(page.locator(".candidate.current").get_by_role("status")).to_contain_text("was dismissed")
     expect(total(page)).to_have_text("2")
     page.keyboard.press("j")
     page.keyboard.press("a")
     expect(total(page)).to_have_text("1")
     assert statuses(reviewer) == ["dismissed", "applied", "pending"]
+    said = page.locator(".candidate.current").get_by_role("status")
+    expect(said).to_contain_text("was applied")
     page.keyboard.press("u")
-    expect(page.locator(".candidate.current").get_by_role("status")).to_contain_text("was reverted")
+    expect(said).to_contain_text("was reverted")
     page.keyboard.press("k")
     page.keyboard.press("u")
     expect(total(page)).to_have_text("2")

@@ -26,6 +26,7 @@ OURS = (
     "HOST",
     "ALLOWED_HOSTS",
     "TRUSTED_PROXIES",
+    "DJANGO_ALLOW_ASYNC_UNSAFE",
 )
 
 

@@ -59,8 +59,8 @@ def write() -> None:
         MemoryFactory.create(agent=agent(), content=f"{BALLAST} {number} 压舱物")
     some = Memory.objects.filter(content__contains=BALLAST).order_by("?").first()
     if some is not None:
-        some.content = f"{BALLAST} {number} again 压舱物"
-        some.save(update_fields=["content"])
+        # The deleter may have been quicker.
+        Memory.objects.filter(pk=some.pk).update(content=f"{BALLAST} {number} again 压舱物")
 
 
 def delete() -> None:
