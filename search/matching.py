@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -58,6 +58,10 @@ HARMLESS_RANGES = (
     (0xFF5B, 0xFF65),
 )
 _HARMFUL = re.compile(f"[^{character_class(HARMLESS_RANGES)}]")
+# What letters such as ä and é are folded to, each by itself: with a mark behind it a text is harmful all the same.
+_PLAIN_LATIN = {
+    point: folded for point in range(0xC0, 0x180) if (folded := fold(chr(point))).isascii() and folded.isalpha()
+}
 # Of the words of alt_text, only what has one of these is not in the text itself as well.
 _WRITTEN_OUT = ("ae", "oe", "ue", "aa")
 
@@ -98,10 +102,12 @@ def matches(root: Node, prepared: PreparedText, meaning: Meaning) -> bool:
 def matcher(root: Node, meaning: Meaning) -> Callable[[PreparedText], bool]:
     """Return ``matches`` for one query and many texts."""
     decide = _matcher(root, meaning)
-    run = like_prefilter(root, meaning)
-    if run is None:
+    parts = root.parts if isinstance(root, Or) else (root,)
+    runs = [like_prefilter(part, meaning) for part in parts]
+    known = [run for run in runs if run is not None]
+    if len(known) < len(runs):
         return decide
-    return lambda prepared: _may_hold(run, prepared.text) and decide(prepared)
+    return lambda prepared: _may_hold(known, prepared.text, meaning) and decide(prepared)
 
 
 def says(root: Node, prepared: PreparedText) -> bool:
@@ -188,9 +194,18 @@ def _matcher(root: Node, meaning: Meaning) -> Callable[[PreparedText], bool]:
             return lambda prepared: not unwanted(prepared)
 
 
-def _may_hold(run: str, text: str) -> bool:
-    """Return whether there is any use in folding the text."""
-    return run in text.lower() or _HARMFUL.search(text) is not None
+def _may_hold(runs: Sequence[str], text: str, meaning: Meaning) -> bool:
+    """Return whether there is any use in folding the text, to look for what holds any of the runs."""
+    lowered = text.lower()
+    if any(run in lowered for run in runs):
+        return True
+    if _HARMFUL.search(lowered) is None:
+        return False
+    if meaning == "words":
+        # Müller is Mueller as well, which takes the words to tell.
+        return True
+    plain = lowered.translate(_PLAIN_LATIN)
+    return any(run in plain for run in runs) or _HARMFUL.search(plain) is not None
 
 
 def _in_substring_meaning(term: Term) -> Callable[[PreparedText], bool]:

@@ -19,7 +19,7 @@ from search.matching import (
     says,
     spans,
 )
-from search.query import Match, Not, parse, shape, superset, terms
+from search.query import Match, Not, Or, Term, parse, shape, superset, terms
 from search.text import GAP, alt_text, fold, fold_characters, tokens
 from tests.search.texts import quoted, texts, texts_and_runs
 
@@ -327,3 +327,14 @@ def test_a_negation_is_the_rest(text: str, query: str) -> None:
     prepared = PreparedText(text)
     for term in terms(parse(query).root):
         assert matches(Not(term), prepared, "words") != matches(term, prepared, "words")
+
+
+latin = st.characters(min_codepoint=0x41, max_codepoint=0x17F) | st.sampled_from("aeou\u0301\u0308\ufb01\u017fß茶 ")
+
+
+@given(st.text(latin, max_size=20), st.lists(st.text("aeghiostu", min_size=1, max_size=3), min_size=1, max_size=3))
+def test_letters_with_marks_are_found_inside_words_as_folding_says(text: str, needles: list[str]) -> None:
+    parts = tuple(Term(text=needle, folded=needle, tokens=(needle,)) for needle in needles)
+    root = parts[0] if len(parts) == 1 else Or(parts)
+    expected = any(needle in fold(text) for needle in needles)
+    assert matches(root, PreparedText(text), "substring") == expected
